@@ -37,7 +37,8 @@ class CompiledFunction:
     compiler: str
     version: str
     types: FunctionType
-    """The type of the declaration: the function's type with the workspace added as the last result."""
+    """The type of the compiled symbol: that of the function, with the workspace (scratch memory) added as the last
+    result, since results are buffers that the caller passes."""
     data: Array
     params: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
     """Constants that the executable stores for the function, as elements attributes by name."""

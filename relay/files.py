@@ -97,7 +97,8 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 
 
 def replace_file(path: str | Path, *data: bytes | memoryview) -> None:
-    """Write one file, given in pieces, as `replace_files` does."""
+    """Write one file, whose content is given in pieces, to a temporary name and then rename it, so that no reader sees
+    a partly written file. Raises InvalidArgument if writing fails."""
     replace_files({Path(path): data})
 
 

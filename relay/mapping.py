@@ -31,7 +31,8 @@ SEGMENT = 1 << 30
 """The size in bytes of the address space of a file in which a build stores arrays; several arrays share a file, and
 only the parts that are written take disk space."""
 UNRELEASED = 64 << 20
-"""The number of bytes read or written after which pages are given back to the kernel."""
+"""The number of bytes of mapped files that a build reads or writes before it gives the files' pages back to the
+operating system."""
 _PAGE = 4096
 
 
@@ -74,8 +75,8 @@ class Build:
         self._file: NamelessFile | None = None
 
     def room(self, size: int) -> npt.NDArray[Any]:
-        """Return an array of bytes that is mapped to a nameless file in the folder, from the start of a page. Raises
-        OSError if there is no folder, or the file cannot be created."""
+        """Return an array of `size` bytes, mapped to a nameless file in `self.folder`, that starts at a page. Raises
+        OSError if the folder is None, or the file cannot be created."""
         if self.folder is None:
             raise OSError("there is no folder")
         if self._file is None or self._file.left < size:
@@ -102,8 +103,8 @@ _BUILD: ContextVar[Build | None] = ContextVar("_BUILD", default=None)
 
 @contextmanager
 def build_files(folder: Path | None) -> Generator[None]:
-    """A context in which `spilled` moves arrays to files in the folder, and pages of files that `contents` maps are
-    given back."""
+    """A context for a build that limits the memory of large models: in it, `spilled` copies arrays to temporary files
+    in the folder, and the pages of files that `contents` maps are returned to the operating system after use."""
     token = _BUILD.set(Build(folder))
     try:
         yield

@@ -143,7 +143,8 @@ class IRModule:
             old.erase()
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the functions. Raises InvalidArgument for `mod, params = ...`, which scripts for TVM write."""
+        """Iterate over the names of the functions. If the caller unpacks the module, as scripts for TVM do in `mod,
+        params = relay.frontend.from_onnx(...)`, InvalidArgument is raised: importers return only a module."""
         if caller_does("UNPACK_SEQUENCE"):
             hint = "write `mod = ...`; `mod.weights` are the weights, `list(mod)` the functions' names"
             raise InvalidArgument("mod, params = ...", "importers return one module, with the weights in it", hint)

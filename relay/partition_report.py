@@ -98,8 +98,8 @@ class PartitionReport:
 
 
 def line(rows: Sequence[Row]) -> tuple[str, str, str, str]:
-    """The cells of a line of the table, which stands for all ops of one operator in the same region or function:
-    operator, ops, compiler, and reasons why other compilers do not take them."""
+    """The cells of a line of the report's table: operator of the model, ops, compiler, and reasons why other compilers
+    do not take the ops. `rows`: all ops of one operator in the same region or function, which share the line."""
     first = rows[0]
     where = first.compiler or HOST
     if first.place:

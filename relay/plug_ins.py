@@ -63,7 +63,8 @@ def lacking(name: str, error: ModuleNotFoundError) -> str:
 
 @dataclass
 class PlugIns(Generic[T]):
-    """The plug-ins of one kind. Registered ones take precedence over relay's own, and these over those of packages."""
+    """The plug-ins of one kind, by name. For equal names, a plug-in registered in this process is preferred to relay's
+    own, and relay's own to that of an installed package."""
 
     kind: str
     """The word for a plug-in of this kind in messages."""

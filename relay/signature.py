@@ -87,8 +87,8 @@ def read(function: FuncOp) -> tuple[list[TensorInfo], list[TensorInfo]]:
 
 
 def cut(results: Sequence[Array], infos: Sequence[TensorInfo]) -> tuple[Array, ...]:
-    """The results that a caller gets: those that have a count are cut, along `axis`, to the number of indices that it
-    gives; results of kind "count" are left out."""
+    """The results that a caller gets. A result whose info names another result as its `count` is cut along its `axis`
+    to that number of indices; the results of kind "count" themselves are left out."""
     numbers = {info.name: int(array) for info, array in zip(infos, results, strict=True) if info.kind == "count"}
     pairs = zip(infos, results, strict=True)
     return tuple(

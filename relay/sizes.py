@@ -13,7 +13,7 @@ class Symbol:
 
     name: str
     places: tuple[tuple[int, int], ...]
-    """The axes of that size as pairs (argument, axis), in order."""
+    """The axes that have the symbol's size, as pairs (argument index, axis), in order."""
     minimum: int = 1
     maximum: int | None = None
     multiple: int = 1

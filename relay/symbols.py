@@ -79,8 +79,8 @@ def read(function: FuncOp) -> list[Symbol]:
 
 
 def completed(function: FuncOp, inputs: Sequence[str]) -> list[Symbol]:
-    """The symbols of a function ordered by their first axis, with a new one, named by input and axis, for each unknown
-    size that has none."""
+    """The symbols of a function, each a named size of one or more axes of its inputs. An unknown size without a symbol
+    gets a new one, named `input.axis`. The symbols are sorted by the first place (input, axis) where they occur."""
     found = read(function)
     taken = {place for symbol in found for place in symbol.places}
     for index, type in enumerate(function.function_type.inputs):
@@ -91,7 +91,8 @@ def completed(function: FuncOp, inputs: Sequence[str]) -> list[Symbol]:
 
 
 def verify(module: ModuleOp) -> None:
-    """Raise Malformed if the symbols of a function in the module are invalid."""
+    """Raise Malformed if the attribute `relay.symbols` of a function in the module, which lists the named sizes that
+    are unknown at compile time, is invalid."""
     for op in module.body.ops:
         if isinstance(op, FuncOp) and SYMBOLS in op.attributes:
             read(op)

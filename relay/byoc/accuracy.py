@@ -31,10 +31,12 @@ from relay.interpreters.arithmetic import code_range
 from relay.partition_report import EXACT
 
 DIFFERENCE = "byoc.difference"
-"""The attribute of a declaration that states how far the function's results may be off, as text."""
+"""The attribute of an external function's declaration that states, as text, by how many codes its results may be off:
+"exact", or for example "an op is off by at most 1 code; with all of them result 0 at most 7 codes"."""
 FLOATS = "integers are exact; floats may be rounded in another way"
 SLACK = 0.01
-"""The amount, in quantization steps, by which the rounding error of the formulas themselves may exceed one half."""
+"""A margin in quantization steps. The integer that an op's formula gives may differ from the exact real result by half
+a step, and by slightly more because fixed point and floats are inexact; this bounds the excess."""
 
 Off = Array
 """The error bound of a value in quantization steps: one number, or one for each index of the last axis."""
@@ -148,7 +150,8 @@ def picked(op: TensorOp, offs: Sequence[Off]) -> Off:
 
 
 def unknown(offs: Sequence[Off]) -> Off:
-    """The (infinite) error bound of an op whose gain is unknown."""
+    """The error bound of an op for which it is not known how its result depends on errors of its operands: infinity,
+    whatever their error bounds `offs` are."""
     return np.array(inf)
 
 
@@ -165,7 +168,8 @@ def widest(offs: Sequence[Off]) -> Off:
 
 
 def rounded(off: Off) -> Off:
-    """The error bound of values after rounding to integers."""
+    """The error bound, in quantization steps, of values that are rounded to integers, if it was `off` before: the
+    largest integer that two such rounded values can differ by; 0 where `off` is 0."""
     return np.where(off > 0, np.floor(off + 1 + SLACK), 0.0)
 
 

@@ -1,5 +1,5 @@
-"""Assignment of memory to tensors that a compiler keeps between its steps: tensors that are live at the same time do
-not overlap."""
+"""Assignment of offsets in one block of memory to the intermediate tensors of a function, which an external compiler
+executes in steps: tensors that are live at the same step do not overlap."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class BuildInfo:
-    """The circumstances for which a function is compiled."""
+    """What an external compiler knows about the build and the executable of which a function becomes a part."""
 
     target: Target = UNKNOWN
     """The machine whose code calls the function; its `triple` is empty if unknown."""

@@ -18,7 +18,8 @@ from relay.dialects import qnn, relay
 LAST = (qnn.RequantizeOp, relay.ClipOp, relay.MaximumOp)
 """The ops that may end an entry of `products`."""
 FOLLOWING = (relay.BiasAddOp, *LAST)
-"""The ops that may follow a convolution or product in the entries of `products`."""
+"""The ops that `product_around` counts to the convolution or product before them, since an external compiler may
+compile them together with it."""
 
 OpsCheck = Callable[[Sequence[Operation]], str | None]
 
@@ -48,8 +49,8 @@ def taken(reason: str | None) -> bool | Refusal:
 
 
 def product_around(op: Operation) -> list[Operation]:
-    """The ops of the product that the op is part of, beginning with the convolution or product; only the op if it is
-    part of none."""
+    """The convolution or product from which the op follows through `FOLLOWING` ops, and the ops after it up to its
+    requantization or clip; only the op itself if there is no such product."""
     first = op
     while not isinstance(first, PRODUCTS):
         owner = first.operands[0].owner if isinstance(first, FOLLOWING) else None
@@ -86,7 +87,8 @@ def products(check: OpsCheck) -> list[Entry]:
 
 
 def means(check: OpsCheck) -> list[Entry]:
-    """An entry `mean` for a sum of floats divided by a constant."""
+    """A list with one pattern table entry, `mean`: a `relay.sum` divided by a constant, if `check` takes both ops
+    together."""
     return [Entry("mean", is_op("relay.divide")(is_op("relay.sum")(wildcard()), is_constant()), checked(check))]
 
 

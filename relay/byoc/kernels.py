@@ -32,10 +32,10 @@ class Kernels(Generic[W]):
     what: str
     rows: Mapping[type[Operation], Row[W]]
     product: Row[W]
-    """The generator of a `Product`."""
+    """The code generator for a convolution or matrix product with the ops fused into it (a `Product`)."""
     together: Callable[[Sequence[Operation]], Row[W]]
-    """Returns the generator of a kernel of several ops that are no `Product`, such as an op and a clamp of its
-    result."""
+    """Returns the code generator for several ops that form one kernel without a convolution or matrix product, such as
+    an op and a clamp of its result."""
 
     def refusal(self, ops: Sequence[Operation]) -> str | None:
         """The reason why these ops (constants excluded) are not supported as one kernel; None if they are."""

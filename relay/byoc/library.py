@@ -72,8 +72,8 @@ class LibraryCompiler(Compiler, ABC):
         """The reason why these ops (constants excluded) are not taken as one kernel; None if they are."""
 
     def check(self, ops: Sequence[Operation]) -> str | None:
-        """The reason why these ops are not taken, because of the option `only`, their types or forms, or by `reason`;
-        None if they are."""
+        """The reason why the compiler does not take these ops as one kernel: the option `only`, an element type, the
+        form of an op, or what the subclass's `reason` returns. None if it takes them."""
         if self.only and not any(op.name in self.only for op in ops):
             names = ", ".join(name.removeprefix("relay.") for name in self.only)
             return f"{self.name} takes {names} only, as its option says"

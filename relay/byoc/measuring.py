@@ -29,7 +29,8 @@ from relay.target import target_of
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The error of one result of a partition, over all its runs."""
+    """The error of one result of a partitioned function, over all its runs: how far it is from the interpreter's result
+    for the same inputs."""
 
     function: str
     compiler: str
@@ -97,7 +98,8 @@ def rows(module: ModuleOp, function: FuncOp, edges: Sequence[Edges]) -> list[Dif
 
 
 def apart(got: Array, wanted: Array) -> Array:
-    """The absolute error of each element; for floats as a fraction of the largest magnitude."""
+    """The absolute difference of each element of `got` from `wanted`; for floats, divided by the largest finite
+    magnitude in `wanted`."""
     if wanted.dtype.kind in "biu":
         return np.abs(got.astype(np.float64) - wanted.astype(np.float64)).reshape(-1)
     same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))

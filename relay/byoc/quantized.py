@@ -87,7 +87,7 @@ class Product:
     depthwise: bool
     """Whether the kernel is [h, w, in, multiplier]."""
     quantization: Quantization | None
-    """The quantization; None for float products."""
+    """The quantization of the data, the kernel and the result; None for float products."""
 
     @property
     def channels(self) -> int:

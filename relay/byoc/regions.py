@@ -64,7 +64,8 @@ class Region:
         self.outputs = tuple(self.of(value) for value in end.arguments)
 
     def of(self, value: SSAValue) -> SSAValue:
-        """The representative of a value: never a result of a composite, nor an argument of its body."""
+        """The value itself, or the one that it stands for: for the result of a composite, the value that its body
+        returns; for an argument of the body, the composite's operand."""
         while value in self._aliases:
             value = self._aliases[value]
         return value

@@ -30,8 +30,8 @@ def _off(what: str) -> str:
 
 
 def product_refusal(quantization: Quantization) -> str | None:
-    """The reason why a product is refused whose multipliers are not those that follow from its scales; None if they
-    are."""
+    """The reason to refuse a product: its requantization multiplies by other factors than its scales give. None if the
+    factors agree with the scales."""
     op = quantization.requantize
     if op.real_multiplier is not None and op.rounding.data in ("f64_away", "f32_even"):
         found = to_numpy(op.real_multiplier)
@@ -43,8 +43,8 @@ def product_refusal(quantization: Quantization) -> str | None:
 
 
 def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
-    """The reason why a requantization is refused whose multiplier is not the one that follows from its scales; None if
-    it is."""
+    """The reason why a requantization is refused: it has a scale per channel, or its multiplier does not agree with its
+    scales. None if it is not refused."""
     if to_numpy(op.input_scale).size != 1 or to_numpy(op.multiplier).size != 1:
         return "it has a scale per channel"
     source, target = codes(op.input_scale, op.input_zero_point), codes(op.output_scale, op.output_zero_point)
@@ -69,16 +69,16 @@ def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
 
 
 def mean_refusal(op: qnn.MeanOp, count: int) -> str | None:
-    """The reason why a mean of `count` elements is refused whose multiplier is not the one that follows from its
-    scales; None if it is."""
+    """Check that the multiplier of a mean of `count` elements is the one that follows from its scales, `input scale /
+    output scale / count`. Return None if it is, else the reason why the op is refused."""
     real = op.input_scale.value.data / op.output_scale.value.data / count
     found = effective(op.multiplier.value.data, op.shift.value.data)
     return None if near(real, found) else _off("its multiplier")
 
 
 def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
-    """The reason why a softmax is refused whose multiplier (26 fraction bits, saturated at 2^31 - 1) is not the one
-    that follows from its scales; None if it is."""
+    """The reason why a softmax is refused: its multiplier does not agree with `beta * input_scale`, which it represents
+    with 26 fraction bits, saturated at 2^31 - 1. None if it agrees."""
     real = min(op.beta.value.data * op.input_scale.value.data * 2.0**26, 2.0**31 - 1)
     return None if near(real, effective(op.multiplier.value.data, op.shift.value.data)) else _off("its multiplier")
 

@@ -46,7 +46,8 @@ def write(module: ModuleOp, options: Mapping[str, Mapping[str, object]], exact: 
 
 
 def read(module: ModuleOp) -> dict[str, dict[str, object]]:
-    """The options of each compiler that the module stores. Raises Malformed."""
+    """The options of each external compiler, by its name, that the module stores as an attribute. Raises Malformed if
+    the attribute is not a dictionary of dictionaries."""
     attr = module.attributes.get(OPTIONS)
     if attr is None:
         return {}
@@ -114,7 +115,7 @@ class _ExactPart(Compiler):
 
 
 FACTS = ("name", "version", "exact", "difference", "extra", "layouts", "kernel_layouts", "hoists", "faults")
-"""The class attributes of a compiler that its wrapper copies."""
+"""The class attributes of a compiler that `exact_part` copies to the class that wraps it."""
 
 
 def exact_part(compiler: Compiler) -> Compiler:

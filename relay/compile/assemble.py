@@ -33,11 +33,13 @@ class Planned:
     claims: Claims
     """The formulas of the module's kernels, for certificates."""
     progress: Progress | None = None
-    """Called with the number of modules that are compiled, and the number of all modules."""
+    """A function that is called after each compiled module, with the number of modules compiled so far and the number
+    of all modules; None if progress is not reported."""
     work: Work = field(default_factory=dict[str, tuple[int, str]])
     """The multiply-accumulates of kernels and of the source model's operators, for profiles."""
     repeated: bool = False
-    """See `Recipe.repeated`."""
+    """Whether the code contains a function that runs the model for several blocks of rows; their number is given at run
+    time."""
     length: int = 0
     """The largest length of a sequence that the code serves; 0 if no length is given at run time."""
 
@@ -59,7 +61,8 @@ class Backend(ABC, Generic[T]):
 
     @abstractmethod
     def assemble(self, planned: Planned, target: T) -> Executable:
-        """Make the executable of a module that has the properties in `needed`."""
+        """Generate code from a lowered module, which must have the properties in `self.needed`, and make an executable
+        of it."""
 
 
 BACKENDS: Mapping[str, str] = {

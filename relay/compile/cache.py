@@ -126,8 +126,8 @@ def _array(value: npt.ArrayLike) -> tuple[str, str, str]:
 
 
 def _parts(model: IRModule | bytes | mmap) -> list[str | bytes | mmap]:
-    """All parts of the model that enter the key: a module's text omits most of its weights, and the locations of its
-    ops."""
+    """The parts of a model from which its cache key is computed. For a module these are its text, and what the text
+    omits: digests of large weights, and the locations of the ops."""
     if isinstance(model, bytes | mmap):
         return [model]
     from relay.dialects.attributes import WeightAttr
@@ -165,8 +165,9 @@ def files_of(home: str) -> list[str]:
 
 
 def plug_ins() -> list[str] | None:
-    """The packages that have patterns or dialects, found without importing them: the version of each, and its files as
-    for `compiler`. None if this process has registered some that belong to no package."""
+    """Lines that identify the installed packages that add patterns or dialects, found without importing them: for each
+    entry point, its name, its place and the package's version, then the package's files with size and modification
+    time. None if patterns or dialects were registered in this process, which belong to no package."""
     legalization, dialects = map(sys.modules.get, ("relay.transforms.legalization", "relay.dialects.plug_in"))
     if dialects is not None and dialects.DIALECTS.registered:
         return None
@@ -196,7 +197,8 @@ class LazyRebuild:
 def find(
     key: str, content: IRModule | bytes | mmap, build: Callable[[IRModule | bytes], Executable]
 ) -> Executable | None:
-    """The executable in the cache under the key, or None; `build` rebuilds it when its source texts are requested."""
+    """The executable in the cache under the key; None if there is none. The cache does not keep its source texts: when
+    one is requested, `build` compiles the model (`content`, a module or the bytes of a file) again."""
     kept = store()
     rebuilt = LazyRebuild(build, content)
     more: Mapping[str, Callable[[], str]] = {}
@@ -210,8 +212,9 @@ def find(
 def _loaded(
     kept: Store, key: str, rebuilt: Callable[[], Library], more: Mapping[str, Callable[[], str]] | None = None
 ) -> Executable | None:
-    """The executable under the key, or None; `rebuilt` rebuilds it when source texts are requested, except those in
-    `more`."""
+    """The executable that the store keeps under the key; None if there is none, or it cannot be read. `rebuilt` is
+    called to compile the model again when the executable is asked for a source text that is not stored; `more`:
+    functions that return further texts without this."""
     data = kept.view(key)
     if data is None:
         return None
@@ -271,8 +274,9 @@ class KeyedRequest:
 
 
 def keyed(request: Request) -> KeyedRequest | None:
-    """The request with its cache key, computed without importing the compiler; None if the build depends on more: other
-    arguments, a context, dialects that a program registers, or arguments that `build` rejects."""
+    """The request with its cache key, computed without importing the compiler; None if such a key cannot describe the
+    build: it has other arguments (such as a pipeline), a context or dialects that a program registers, or `build` may
+    reject its arguments."""
     if any(
         part is not None
         for part in (
@@ -319,8 +323,8 @@ def _is_outside_of_contexts() -> bool:
 
 
 def lookup_by_request(keyed: KeyedRequest, build: Callable[[Request, str], Executable]) -> Executable | None:
-    """The executable whose key is stored under the request's key, or None; `build` rebuilds it when its source texts
-    are requested."""
+    """The executable that the cache holds for the request, or None. Under the request's key, the cache stores the key
+    of the executable. `build` compiles the model again when a source text (such as LLVM IR) of it is requested."""
     kept = store()
     found = None if kept is None else kept.get(keyed.key)
     if kept is None or found is None:

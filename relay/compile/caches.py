@@ -33,8 +33,9 @@ MOST = 1 << 24
 
 
 def opened_or_growing(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecutable:
-    """Make an executable of a module with open sizes. If the model returns inputs extended by new positions, and their
-    size has a declared maximum, they become caches of the executable's streams."""
+    """Make an executable of a module with open sizes. If the model returns some of its inputs extended by new
+    positions, and the open size that counts the positions has a declared maximum, the executable keeps these inputs as
+    states (caches) of its streams."""
     main = module["main"]
     named = symbols.completed(main, [info.name for info in signature.read(main)[0]])
 
@@ -59,9 +60,10 @@ def has_caches(main: FuncOp, symbol: Symbol) -> bool:
 def growing(
     main: FuncOp, at: At, recipe: Recipe, compile: Compile, named: Sequence[Symbol]
 ) -> DynamicExecutable | None:
-    """Make an executable of `@main` whose streams write caches in place; `at` returns the module for given sizes. None
-    if no cache has a size with a declared maximum. Raises Unsupported, naming the operator, if the model cannot be
-    rewritten so, InvalidArgument for a maximum that is too small or large."""
+    """Make an executable of `@main` whose caches are states with room for a declared maximum of positions, to which
+    each run adds its new rows in place; `at` returns the module for given sizes. None if no cache has a size with a
+    declared maximum. Raises Unsupported, naming the operator, if the model cannot be rewritten so, InvalidArgument for
+    a maximum that is too small or large."""
     past = next(
         (symbol for symbol in named if symbol.name in (recipe.maximum or {}) and has_caches(main, symbol)), None
     )

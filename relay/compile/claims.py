@@ -1,14 +1,15 @@
 """The claims of an artifact about its machine code: for each kernel call its formula, read from the fused functions
 before they are lowered, and the addresses of its tensors, read from the planned module. `relay.validation` checks it.
 
-The claim is JSON. `programs` maps a fused function's name to its operations: `arguments`, and `rows` with the name of a
-formula, its parameters, operands and results (indices of values). `calls` has the calls of `@main` in order: program,
-function in the machine code if it is another program's (`code`), addresses of operands, results and scratch memory,
-constants of the artifact that the code reads and which of them are initial sums, schedule and forms of rescaling.
-Constants of programs are in `arrays`; for the weights of an integer product there are only a digest for each output
-channel and the range of its sums. The checker reads the weights themselves back from the code, so that the file needs
-no second copy, and the weights that are used are those that are checked. For the weights of a float product there are
-projections, which give the sums of some images.
+The claims are JSON. `programs` maps a fused function's name to its operations: `arguments`, and `rows` with the name of
+a formula, its parameters, operands and results (indices of values). `calls` has the calls of `@main` in order: the
+program; `code`, the function in the machine code, if the kernel was merged with another program's; the addresses of
+operands, results and scratch memory; the constants of the artifact that the code reads, and which of them are initial
+sums; the schedule, and how sums are rescaled. Constants of programs are in `arrays`; for the weights of an integer
+product there are only a digest for each output channel and the range of its sums. The checker reads the weights
+themselves back from the machine code, so that the file needs no second copy, and the weights that are used are those
+that are checked. The weights of a float product are described by their products with two random pixels
+(`projections`), from which the expected sums of images made of these pixels follow.
 """
 
 from __future__ import annotations
@@ -52,13 +53,16 @@ VERSION = 2
 LARGEST = 1 << 18
 """The size in bytes of the largest constant that a claim includes."""
 COLORS = 2
-"""The number of random pixel colours onto which float kernels are projected."""
+"""The number of random pixels by which a claim describes the weights of a float convolution or product: it contains
+their products with each pixel instead of the weights (depthwise weights are stored unchanged)."""
 Json = dict[str, Any]
 
 
 @dataclass
 class Claims:
-    """The claims: programs by function name, calls in order, and constants by digest."""
+    """What an artifact claims about its machine code, as JSON values (see the module's description). `programs`: the
+    formulas of each kernel by function name; `calls`: the kernel calls of `@main` in order; `arrays`: the constants of
+    the formulas by digest."""
 
     programs: dict[str, Json] = field(default_factory=dict[str, Json])
     calls: list[Json] = field(default_factory=list[Json])
@@ -78,7 +82,7 @@ class Claims:
         return name
 
     def pack(self) -> bytes:
-        """The bytes that the artifact stores; empty for a module without calls."""
+        """The claims as compressed JSON, which a saved file stores; empty if `@main` calls no kernels."""
         if not self.calls:
             return b""
         found = {"version": VERSION, **vars(self)}
@@ -222,7 +226,9 @@ def projections(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel:
 
 
 def reached(conv: relay.Conv2dOp, extent: tuple[int, ...]) -> Array:
-    """A mask of the kernel cells that lie inside the image at some position."""
+    """A mask of int16 with the shape `extent`, the height and width of the convolution's kernel: 1 for each cell of the
+    kernel that lies inside the image, not in the padding, at one or more positions of the result; all 1 if the layout
+    is not NHWC."""
     if conv.data_layout.data != "NHWC" or conv.result_layout.data != "NHWC":
         return np.ones(extent, np.int16)
     flat = [to_numpy(attr) for attr in (conv.strides, conv.dilation, conv.padding)]
@@ -317,7 +323,8 @@ def constant_names(module: ModuleOp) -> Mapping[int, str]:
 
 
 def plain_row(row: DictionaryAttr) -> Json:
-    """The name and offset of a constant."""
+    """The name of a constant, and its offset in bytes in the module's constants, from an element of
+    `relay.constants`."""
     return {key: plain(value) for key, value in row.data.items() if key in ("name", "offset")}
 
 

@@ -35,7 +35,8 @@ from relay.transforms.location import function_of, place
 from relay.transforms.shape_arithmetic import Fold, deciding_arguments, give_values, settle
 
 MOST_NUMBERS = 64
-"""The largest number of elements of an input that decides shapes, since it is part of a variant's key."""
+"""The largest number of elements of an input whose values decide shapes: an executable is compiled for each of their
+values, which are part of the key under which it is kept."""
 SAMPLES = (61, 13, 4, 1)
 """Sizes that are tried in turn, to compare the result shapes of a conditional's branches."""
 Compile = Callable[[Recipe], Executable]
@@ -103,8 +104,9 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
 
 
 def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe) -> DynamicExecutable:
-    """Make the executable of a model with open sizes. If the interface has `blocks`, numbers of rows in which any
-    larger number of rows is run piece by piece, the model is built for each of them immediately."""
+    """Make the executable of a model with sizes that are known only at run time. If the interface has `blocks` (numbers
+    of rows such that any number of rows is run in blocks of these sizes), the model is built for each of them
+    immediately."""
     executable = DynamicExecutable(interface, specialise, most_variants(recipe))
     if interface.blocks:
         name = interface.symbols[0].name
@@ -166,7 +168,8 @@ def with_batch_beside(interface: Interface, at: At) -> Interface:
 
 
 def most_variants(recipe: Recipe) -> int:
-    """The maximum number of variants that the executable keeps."""
+    """Return the maximum number of variants, executables for given input sizes, that a dynamic executable keeps besides
+    those that its user prepared."""
     return MAX_VARIANTS if recipe.max_variants is None else recipe.max_variants
 
 
@@ -285,7 +288,8 @@ def size_from(symbol: Symbol, least: int) -> int:
 
 
 def interface_of(main: FuncOp, named: Sequence[Symbol]) -> Interface:
-    """The interface (inputs and outputs) of the executable as known before the sizes are."""
+    """The interface of a dynamic executable: its inputs and outputs, whose unknown sizes have the names of the symbols
+    `named`."""
     inputs, outputs = signature.read(main)
     names = {place: symbol.name for symbol in named for place in symbol.places}
     return Interface(
@@ -297,8 +301,8 @@ def interface_of(main: FuncOp, named: Sequence[Symbol]) -> Interface:
 
 
 def spec_of(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) -> TensorSpec:
-    """The specification of a tensor that callers see; `names` gives the open sizes by (argument, axis), with argument
-    -1 for results."""
+    """The specification of a tensor that callers see, for input `index`, or for a result if `index` is -1. `names`: the
+    names of sizes that are known only at run time, by (input, axis); an unnamed one is shown as "?"."""
     shape = enumerate(info.shape)
     dims = tuple(Size(names.get((index, axis), "?")) if size == DYNAMIC else size for axis, size in shape)
     return TensorSpec(info.name, dims, info.dtype, info.scale, int(info.zero_point), info.kind)

@@ -53,8 +53,8 @@ def build(
     memory_limit: SupportsIndex | None = None,
     progress: bool | None = None,
 ) -> Executable:
-    """Compile a module, or the model in a file (or its bytes), for a target. A file `x.mlir` holds a module's text, and
-    `x.safetensors` beside it the weights that it only names.
+    """Compile a module, or the model in a file (or its bytes), for a target. A file `x.mlir` holds a module's text; its
+    large weights may be in a file `x.safetensors` beside it.
 
     `params` replaces weights by name. `pipeline` (passes, or their text) runs instead of `default_pipeline(target)`;
     passes that code generation needs and that it lacks run after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
@@ -62,10 +62,11 @@ def build(
     on it. Passes that were requested on the module run where they were requested. `batch` is the number of images per
     run: for a file the leading axis of every input, for a module that of each `tensor<?x...>`. `shapes` gives input
     shapes by name, for a module also sizes by their names; a name in place of a size (or of a batch) leaves it open.
-    `numerics` names the runtime whose integer results are reproduced exactly, such as "tflm" (docs/numerics.md); it,
-    `outputs` and `custom_ops` are the importer's, and `frontend` holds its other options. Where sizes stay open the
-    executable builds for each tuple of them when it sees it first, and keeps those of the `max_variants` (default: 8)
-    last used (docs/sizes.md). `maximum` gives the largest value of sizes by name: one build then serves all lengths of
+    `numerics` names the runtime whose integer results are reproduced exactly, such as "tflm" (docs/numerics.md);
+    `numerics`, `outputs` and `custom_ops` are options of the importer, and `frontend` is a mapping of its other
+    options. If sizes are open, the executable compiles the model again for each new combination of sizes that a run
+    has, and keeps the code for the `max_variants` (default: 8) combinations that were used last (docs/sizes.md).
+    `maximum` gives the largest value of sizes by name: one build then serves all lengths of
     a sequence, where the model allows it, and inputs that the model returns longer become states of a stream
     (docs/streams.md). `records` are schedules that `relay.tune` measured: they are used for the kernels they contain
     (docs/schedules.md). `external` names external compilers; ops that they support are given to them first, and with
@@ -165,9 +166,11 @@ def gc_paused() -> Generator[None]:
 
 
 LEFT: list[int] = []
-"""The number of objects that each build has left since the last collection."""
+"""For each build since the last garbage collection that a build began with, the number of Python objects that it
+left."""
 MOST_LEFT = 400_000
-"""The number of objects left by builds that starts a collection: about that of a small network's build."""
+"""The number of Python objects left by earlier builds above which the next build begins with a garbage collection:
+about the number that the build of a small network leaves."""
 
 
 def _with_options(frontend: object, asked: Mapping[str, object]) -> Any:

@@ -17,7 +17,8 @@ from relay.sizes import Symbol
 from relay.target import CpuTarget
 
 LEAST = 2
-"""The smallest maximum of a length: the model is lowered for the maximum, and for the maximum minus 1."""
+"""The smallest maximum that a sequence length may have for one build to serve all lengths: the model is lowered for the
+maximum, and for the maximum minus 1."""
 
 
 def bounded(named: Sequence[Symbol], maximum: Mapping[str, SupportsIndex] | None) -> list[Symbol]:
@@ -37,9 +38,9 @@ def bounded(named: Sequence[Symbol], maximum: Mapping[str, SupportsIndex] | None
 
 
 def length_of(interface: Interface, recipe: Recipe) -> Interface:
-    """The interface with the size that one build leaves open until run time, or the reason why there is none. The size
-    must have a maximum that was given to `relay.build`, and in each input no axis before that size's axis may be larger
-    than 1."""
+    """The interface, with its field `length` set to the size for which one build serves all values up to a maximum, or
+    its field `why` set to the reason why there is no such size. The maximum must be given to `relay.build`, and in each
+    input no axis before that size's axis may be larger than 1."""
     if interface.blocks or not recipe.maximum:
         return interface
     why, length = "", None
@@ -63,7 +64,8 @@ def length_of(interface: Interface, recipe: Recipe) -> Interface:
 
 
 def behind(interface: Interface, symbol: Symbol) -> str:
-    """Why shorter inputs are not a prefix, in memory, of those of the maximum length; empty if they are."""
+    """Return why one build for the maximum length cannot serve shorter inputs: they would not be the first elements in
+    memory of inputs of the maximum length, or the sizes do not allow it. Empty if there is no such reason."""
     if symbol.maximum is None or symbol.maximum < LEAST:
         return f"{symbol.name} is at most {symbol.maximum}"
     if any(other is not symbol and other.minimum > 1 for other in interface.symbols):
@@ -79,7 +81,9 @@ def behind(interface: Interface, symbol: Symbol) -> str:
 
 
 def with_outputs(interface: Interface, longer: Sequence[Sequence[int]], shorter: Sequence[Sequence[int]]) -> Interface:
-    """The interface with, for each output, the axis that has the open length, found from the shapes for two lengths."""
+    """The interface, extended by the axis of each output along which the sequence runs (-1 for none): the axis whose
+    size differs between the output shapes for two lengths of the sequence, `longer` and `shorter`. The result has no
+    length, but a reason `why`, if an output has that axis behind others of more than one element."""
     length = interface.length
     assert length is not None
     axes = list[int]()

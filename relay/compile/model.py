@@ -59,8 +59,8 @@ SILENT_SECONDS = 1.0
 
 
 class Building(Runner):
-    """The pass runner of a build. Passes may change the inputs and outputs of @main (`quantize{io=codes}`,
-    `dynamic-to-static`); the executable has those that @main declared last, before its types were lowered."""
+    """The pass runner of a build. Passes such as `quantize{io=codes}` and `dynamic-to-static` may change the inputs and
+    outputs of @main; the executable has the inputs and outputs that @main has when lowering begins."""
 
     def __init__(self, module: IRModule, code: Compilation, described: Signature, recipe: Recipe, progress: Update):
         super().__init__(module.op, **defaults_of(code.target))
@@ -100,7 +100,8 @@ class Building(Runner):
             self.look_up()
 
     def look_up(self) -> None:
-        """Look in the cache for a build of a module with equal external artifacts. Raises Found."""
+        """Look in the cache for a build of an equal module with equal external artifacts. Raises Found, which ends the
+        run of the pipeline, if there is one."""
         steps = list(self.recipe.pipeline)
         left = Pipeline(steps[[step.name for step in steps].index(CompileExternal.name) + 1 :])
         recipe = replace(self.recipe, external=None, exact=None, params={}, frontend={}, pipeline=left)
@@ -139,13 +140,14 @@ def _found_or_compiled(recipe: Recipe, progress: bool | None) -> tuple[Executabl
 
 
 def _named(recipe: Recipe, kept: IRModule | bytes) -> Recipe:
-    """The recipe that builds the model again from `kept`, its bytes or module as they were in the first build, under
-    the original name."""
+    """A copy of the recipe with `kept` as its model: a module, or the bytes of the model's file as they were read
+    before, which get the name of the recipe's model."""
     return replace(recipe, model=NamedBytes(kept, name_of(recipe.model)) if isinstance(kept, bytes) else kept)
 
 
 def resolved(request: Request) -> Recipe:
-    """A request resolved under the current context. Raises InvalidArgument."""
+    """The recipe of a build request: its arguments checked, names of target and pipeline replaced by the objects they
+    stand for, and the current `PassContext` with the request's level. Raises InvalidArgument for wrong arguments."""
     machine = resolve(request.target)
     context = PassContext.current().at_level(request.opt_level)
     if request.records is not None:
@@ -186,7 +188,8 @@ def _rebuilt(recipe: Recipe) -> Executable:
 
 
 def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = False) -> Executable:
-    """Compile a recipe, under its context. `shown`: whether later builds for newly seen sizes show their progress."""
+    """Build the model that `recipe`, the checked arguments of `relay.build`, describes. The caller has activated the
+    recipe's pass context. `shown`: whether later builds for newly seen sizes show their progress."""
     machine, chosen = recipe.target, recipe.pipeline
     progress(0, "import")
     model = recipe.model

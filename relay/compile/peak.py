@@ -54,7 +54,8 @@ class Instruction:
         return "%a" if self.type == TILE else "zeroinitializer"
 
     def load(self, place: str) -> str:
-        """LLVM IR that loads a factor from memory; all rows of a tile are read from the same 64 bytes."""
+        """LLVM IR that loads an operand of the instruction from address `place`. A tile register is loaded with a
+        stride of 0, so that all its rows are the same 64 bytes."""
         if self.operand == TILE:
             return f"call {TILE} {TILE_LOAD}({SIZE}, ptr {place}, i64 0)"
         return f"load {self.operand}, ptr {place}, align 4"
@@ -134,7 +135,8 @@ def loop(instruction: Instruction) -> str:
 
 @cache
 def library(kind: str, target: CpuTarget) -> Library:
-    """Compile the loop for one kind of instruction."""
+    """Compile and load the loop that measures the peak rate of one kind of multiply-add instruction (a key of
+    `instructions`)."""
     return Library(compile_text(loop(instructions(target)[kind]), target).shared_object())
 
 

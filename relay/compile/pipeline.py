@@ -31,7 +31,8 @@ wait_in_fork(PASSES_LOCK.acquire, PASSES_LOCK.release)
 
 
 def graph_passes(target: Target) -> list[ModulePass]:
-    """The passes from an imported module to outlined kernels, which `optimize` runs."""
+    """The first passes of the default pipeline, from an imported module to outlined kernels; `optimize` runs only
+    these."""
     return [AttachTarget(configured() or spelled(target)), CompileExternal(), *to_kernels()]
 
 

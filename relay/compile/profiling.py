@@ -1,4 +1,5 @@
-"""The program that `Executable.profile` runs: equal kernels, called by a `@main` with counters."""
+"""Builds the program that `Executable.profile` runs: the executable's kernels, unchanged, and a `@main` that adds up
+the time of each of its calls in a counter."""
 
 from __future__ import annotations
 

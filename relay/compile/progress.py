@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import Any, cast
 
 Update = Callable[[float, str], object]
-"""Called with the amount of work that is done, and the name of the next step."""
+"""A function called with the amount of work that is done, in the unit of the `total` of `bar`, and the name of the next
+step."""
 WIDTH = 79
 """The columns of a line of text."""
 LINE_SECONDS = 1.0
@@ -110,12 +111,14 @@ def _write_over(line: str, last: bool) -> None:
 
 
 def _write_below(line: str, last: bool) -> None:
-    """Write lines to a file."""
+    """Print a line of progress to stderr, below the previous one, for output that is no terminal. `last` has no
+    effect."""
     print(line, file=sys.stderr, flush=True)
 
 
 def _cell() -> Callable[[str, bool], object]:
-    """Return a function that writes one line of a notebook's output, and rewrites it when called again."""
+    """Return a function that shows a line of text in the output of a notebook's cell, and replaces it by the new line
+    when called again. Its second argument, whether the line is the last, is ignored."""
     show: Callable[..., Any] = import_module("IPython.display").display
     shown: list[Any] = []
 

@@ -119,7 +119,8 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
 
 
 def _symbols(asked: Mapping[str, object], inputs: Sequence[TensorInfo]) -> list[Symbol]:
-    """The symbols for sizes that the options name, with the axes that have them."""
+    """The symbols for sizes that the import options `asked` give by name (`batch`, or text in `shapes`), with the axes
+    of `inputs` that have them."""
     places: dict[str, list[tuple[int, int]]] = {}
     if "batch" in asked:
         places[str(asked["batch"])] = [(index, 0) for index, info in enumerate(inputs) if info.kind == "input"]
@@ -136,8 +137,9 @@ def _symbols(asked: Mapping[str, object], inputs: Sequence[TensorInfo]) -> list[
 
 
 def _completed(asked: Mapping[str, object], open: Mapping[str, Sequence[int | str]]) -> dict[str, Sequence[object]]:
-    """The requested shapes, and for other inputs those that the file leaves open. A size of the file that gets a number
-    or another name in one input gets it in all inputs."""
+    """The shapes of the inputs by name: those that `asked` requests, and for the other inputs the shapes `open` of the
+    file, whose unknown sizes have names. If a requested shape replaces such a name by a number or another name, it is
+    replaced in the other inputs, too."""
     rows: Mapping[str, object] = mapping(asked.get("shapes", {}), "shapes", _SHAPES)
     if "batch" in asked:
         rows = {name: [asked["batch"], *row[1:]] for name, row in open.items() if isinstance(row[0], str)}
@@ -158,8 +160,10 @@ def _given(asked: Mapping[str, object], sizes: Mapping[str, int]) -> dict[str, o
 def _sample(
     model: str | bytes, asked: Mapping[str, object], plain: Mapping[str, object], small: Mapping[int, TensorInfo]
 ) -> tuple[IRModule, Mapping[int, TensorInfo]]:
-    """Import the model with the first sample size for all names that it accepts; its inputs and outputs represent those
-    of all sizes. If it can be imported only with the inputs `small` as constants, these are returned as well."""
+    """Import the model with one number for all named sizes, the first of `SAMPLES` with which the import succeeds. The
+    module shows the inputs and outputs that the model has with any sizes. If the import succeeds only with zeros as
+    constants for the inputs `small`, whose values may decide which ops are imported, `small` is returned as well, else
+    an empty mapping."""
     numbers = {info.name: np.zeros(info.shape, info.dtype) for info in small.values()}
     ways: list[tuple[dict[str, object], Mapping[int, TensorInfo]]] = [({**plain}, {})]
     if small:

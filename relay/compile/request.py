@@ -40,7 +40,8 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A request, checked and resolved under the context in which it was made."""
+    """A checked request to build a model: the arguments of `relay.build`, with the names of target and pipeline
+    resolved, and the pass context of the call."""
 
     model: IRModule | str | bytes
     """A module, the path of a file, or its bytes."""
@@ -56,7 +57,9 @@ class Recipe:
     maximum: Mapping[str, SupportsIndex] | None = None
     """The maximum of each open size, by name."""
     repeated: bool = False
-    """Whether the code must contain a function for a number of blocks that is given at run time."""
+    """Whether the code must contain a function (`relay_repeat`) that runs the model on consecutive blocks of the batch,
+    whose number is given at run time."""
     shorter: IRModule | None = None
-    """The same model for a sequence that is shorter by one: the code then serves all lengths up to `length`."""
+    """The same model for a sequence of `length - 1` elements, or None. The differences between both models show which
+    sizes and constants depend on the length, so that the code can serve all lengths up to `length`."""
     length: int = 0

@@ -38,14 +38,16 @@ class At(Protocol):
 
 
 BLOCKS, SINGLE = (8, 1), (1,)
-"""The numbers of rows per block: for models whose products use each weight few times, and for others."""
+"""The numbers of input rows for which a model with independent rows is compiled: `BLOCKS` if its products use each
+weight fewer than `FEW` times per row, `SINGLE` otherwise."""
 FEW = 8
 """The number of multiplications per weight and row below which a model runs in blocks of rows. A block of 8 rows reads
 each weight once, 8 runs of one row read it 8 times: for a model of dense layers only (1 multiplication), a block takes
 half the time of 8 runs. With 19 multiplications or more, it takes about as long or longer (digits: 5 % less; MobileNet,
 ultraface: 0 to 10 % more), since the smaller arena of a single row stays in a cache."""
 STORED, OTHER = 2, 3
-"""Numbers of rows for which the model is imported besides those of blocks, to compare the resulting modules."""
+"""Two more numbers of rows for which the model is imported. Its rows are independent only if the module for `STORED`
+rows, converted to `OTHER` rows and to those of each build, equals the module imported for that number."""
 TO_INTEGER = "qdq-to-integer"
 """The pass that importers request for files with quantized values in QDQ form."""
 EXTERNAL = "external compilers build for fixed sizes"
@@ -54,13 +56,14 @@ ONE_BY_ONE = (
     *(relay.StridedSliceOp, relay.TakeOp, relay.GatherNdOp, relay.GatherOp, relay.ExpandDimsOp, relay.SqueezeOp),
     *(relay.SplitOp, relay.StackOp, relay.MaxPool2dOp, relay.SoftmaxOp, relay.BatchFlattenOp, qnn.DequantizeOp),
 )
-"""Ops besides elementwise ones whose float results do not depend on the number of rows. Other ops add floats in an
-order that depends on the schedule, and so on the number of rows."""
+"""Ops besides elementwise ones whose float results for a row of the inputs do not depend on the number of rows, the
+leading size. Other ops add floats in an order that depends on the schedule, and so on the number of rows."""
 
 
 def blocks_of(interface: Interface, at: At, recipe: Recipe) -> Interface:
-    """The interface with the block sizes in which any number of rows runs, or the reason why there are none. `at`
-    returns the module for given sizes."""
+    """The interface of a model with a variable number of rows (the leading size of every input), extended by the
+    numbers of rows, `blocks`, for which it is built: any number of rows is run in blocks of these sizes. If that is
+    impossible, the interface has the reason `why`. `at` returns the model's module for given sizes."""
     if why := refusal(interface, recipe):
         return interface._replace(why=why)
     [symbol] = interface.symbols
@@ -83,9 +86,9 @@ def blocks_of(interface: Interface, at: At, recipe: Recipe) -> Interface:
 
 
 class Apart(NamedTuple):
-    """Whether the rows of a model's inputs are independent: `why` is the reason why they are not, empty if they are;
-    `blocks` are the numbers of rows per build; `outputs` describes the outputs for one row; `stored` is the model's
-    module for two rows (`STORED`)."""
+    """The finding whether the rows of a model's inputs are independent. `why`: the reason why they are not, empty if
+    they are; `blocks`: the numbers of rows for which an executable is built; `outputs`: the model's outputs for one
+    input row; `stored`: the model's module for two input rows."""
 
     why: str
     blocks: tuple[int, ...]
@@ -93,15 +96,17 @@ class Apart(NamedTuple):
     stored: IRModule
 
     def leading(self, name: str) -> list[Size]:
-        """The leading size of each output, where `name` is the number of rows."""
+        """The size of each output's first axis, as a multiple of the unknown number of rows with this name: `name` for
+        an output with one row per input row, `2 name` for one with two."""
         return [Size(name if info.shape[0] == 1 else f"{info.shape[0]} {name}") for info in self.outputs]
 
 
 def kept_apart(
     symbol: Symbol, at: Callable[[int, list[Fold]], IRModule], blocks: Callable[[IRModule], tuple[int, ...]]
 ) -> Apart:
-    """Analyse whether the rows that the symbol counts are independent. `at` returns the module for a number of rows,
-    and records the folded ops; `blocks` returns the numbers of rows to build for, given the module for one. Raises
+    """Analyse whether the rows of a model's inputs, whose number is the open size `symbol`, are independent, and return
+    the finding. `at` returns the module for a number of rows, and appends to a list the ops that it replaced because
+    all sizes are known; `blocks` returns the numbers of rows to build for, given the module for one row. Raises
     RelayError for ops that mix rows."""
     folds: dict[int, list[Fold]] = {}
 
@@ -132,8 +137,8 @@ def reuse(module: IRModule) -> float:
 
 def refusal(interface: Interface, recipe: Recipe) -> str:
     """The reason why the model cannot be built for fixed numbers of rows and run block by block, as text; empty if
-    there is none. The only open size must be the leading one of every input, and may have any value from 1 on; states,
-    inputs that decide shapes, external compilers, and targets without threads are refused."""
+    there is none. The only size that is unknown until run time must be the leading one of every input, and may have any
+    value from 1 on; states, inputs that decide shapes, external compilers, and targets without threads are refused."""
     if not isinstance(recipe.target, CpuTarget) or not recipe.target.has_threads:
         return "the target is not a CPU with an operating system"
     if recipe.external is not None:

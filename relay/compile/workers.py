@@ -96,9 +96,9 @@ class Compilation:
 
 
 class LlvmPool:
-    """Compiles modules: in worker processes as soon as a module is added, and in this process during `finish`.
+    """Compiles LLVM modules: in worker processes as soon as a module is added, and in this process during `finish`.
 
-    A context: modules that are not compiled when it is left are dropped.
+    It is a context manager: at the end of its `with` block, modules that are still waiting are dropped.
     """
 
     def __init__(self, compile: Compile):
@@ -149,7 +149,8 @@ class LlvmPool:
         return [self.compile(job) if code is None else code for job, code in zip(self.jobs, self.codes, strict=True)]
 
     def next(self) -> int | None:
-        """Take the longest module that is waiting, blocking until there is one; None if no more will come."""
+        """Take the waiting module with the longest text and return its number, blocking until there is one; None if no
+        more will come."""
         with self._changed:
             while self._open and not self._waiting:
                 self._changed.wait()

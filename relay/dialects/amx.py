@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 MOST_ROWS = 16
 """Rows of a tile, at most."""
 ROW = 64
-"""Bytes of a row, at most."""
+"""Bytes of a row of a tile register, at most."""
 WORD = 4
 """Bytes of one i32 sum; also how many quantized values of a column are adjacent in a tile of weights."""
 

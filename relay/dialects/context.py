@@ -180,8 +180,8 @@ class PlugInContext(Context):
 
 
 def make_context() -> Context:
-    """Make a new context with relay's dialects, upstream's, and the extended ones; other packages' dialects are found
-    by name."""
+    """Return a new context with relay's dialects, the dialects of xDSL that relay uses, and those of xDSL that relay
+    extends with missing ops; dialects of other packages are found by name when a module uses them."""
     ctx = PlugInContext()
     every = get_all_dialects()
     for name in UPSTREAM:

@@ -14,8 +14,8 @@ def extended(
     attributes: Sequence[type[Attribute]] = (),
     interfaces: Sequence[DialectInterface] = (),
 ) -> Dialect:
-    """The dialect with these operations, which replace its own of equal names, with these attributes in addition, and
-    with these interfaces only."""
+    """A copy of the dialect with more operations and attributes. An operation replaces that of the dialect with the
+    same name; the dialect's interfaces are not kept, only those given."""
     names = {op.name for op in operations}
     kept = [op for op in dialect.operations if op.name not in names]
     return Dialect(dialect.name, [*kept, *operations], [*dialect.attributes, *attributes], [*interfaces])

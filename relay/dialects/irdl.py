@@ -71,10 +71,11 @@ BASES: dict[type[Attribute], tuple[str, ...]] = {
 """Upstream's IRDL names of each attribute class; any attribute is accepted for a class that is missing here."""
 
 NAMES = ("relay", "qnn", "byoc")
-"""The names of the dialects that upstream does not have."""
+"""The names of the dialects that are relay's own, not xDSL's or MLIR's."""
 
 ANY = "several"
-"""The name of the type, in each dialect, that stands for the values of a variadic group with several types."""
+"""The name of a type that every exported dialect defines, such as `!relay.several`. IRDL requires all values of a
+variadic operand or result to have one type: where their types differ, they are cast to this type."""
 
 
 def dialects() -> list[Dialect]:
@@ -192,7 +193,8 @@ def _variadicity(definition: object) -> str:
 
 
 def irdl_form(module: ModuleOp) -> ModuleOp:
-    """A copy of the module as the dialects of `to_irdl` read it, for xDSL's generic printer."""
+    """A copy of the module in which relay's ops have the names, attributes and operands with which `to_irdl` declares
+    them to `mlir-opt`. xDSL's generic printer can print it."""
     copy, unregistered = module.clone(), Context(allow_unregistered=True)
     names = {*NAMES, *DIALECTS.names()}
     for op in list(copy.walk()):

@@ -49,12 +49,13 @@ class Layout:
 
     @property
     def letters(self) -> frozenset[str]:
-        """The capital letters."""
+        """The capital letters of the layout, one for each axis: N, H, W and C for NHWC4c."""
         return frozenset(letter for letter in self.axes if letter.isupper())
 
     @property
     def plain(self) -> Layout:
-        """The layout with its axes in this order, without a split."""
+        """This layout without the split: the same order of axes, and no axis for the split-off part (NHWC for
+        NHWC4c)."""
         return Layout(tuple(letter for letter in self.axes if letter.isupper()))
 
     def index(self, letter: str) -> int:
@@ -122,5 +123,6 @@ def steps(dims: Sequence[int], source: Layout, target: Layout) -> list[Step]:
 
 
 def parted(axes: Sequence[str], letter: str) -> tuple[str, ...]:
-    """The axes with each split-off part placed right after its letter."""
+    """The axes of a layout after the axis `letter` is split in two: the inner part, a lower-case letter, follows the
+    axis."""
     return tuple(part for axis in axes for part in ((axis, axis.lower()) if axis == letter else (axis,)))

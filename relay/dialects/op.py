@@ -67,8 +67,8 @@ class TensorOp(IRDLOperation, ABC):
     A subclass says in `infer` what its result types are, and raises `VerifyException` where operands or properties do
     not fit. The verifier compares these types with the op's; `make` builds an op with them.
 
-    The class also states facts, from which passes derive what they may do. Subclasses inherit them; a test compares
-    each with what the interpreter computes.
+    The class attributes below, such as `ELEMENTWISE`, declare properties of the op from which passes derive which
+    rewrites are valid. Subclasses inherit them; a test compares each with what the interpreter computes.
     """
 
     ELEMENTWISE: ClassVar[bool] = False

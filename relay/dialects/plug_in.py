@@ -40,8 +40,8 @@ class DialectPlugIn:
     `relay.transforms.expansion.Expansion`) and returns the values that replace the op's results, or None to leave the
     op as it is. `new.target` is the machine that the model is built for."""
     patterns: str | Sequence[Any] = ()
-    """Classes of `relay.transforms.legalization.Legalization`, which may look at several ops and choose by the target;
-    they are tried before the expansions."""
+    """Subclasses of `relay.transforms.legalization.Legalization`, or the `package.module:NAME` of a sequence of them.
+    They are tried before `expansions`; unlike those, they can match patterns of several ops."""
     lowerings: Table = field(default_factory=lambda: EMPTY)
     """A mapping from op class to `f(emitter, op, operands)`, which emits `linalg` ops (`emitter` is a
     `relay.lowering.linalg.emitter.Emitter`): for ops that `relay` ops cannot express."""
@@ -119,8 +119,9 @@ def dialect_plug_in(name: str) -> DialectPlugIn | None:
 
 
 def part(name: str, kind: str) -> Any:
-    """The value of a field of the dialect's plug-in, imported; empty if the field is not set, or the dialect has no
-    plug-in. Raises Unsupported, naming the package, if the import fails or the value is not of the field's type."""
+    """The value of the field `kind` of a dialect's `DialectPlugIn`, such as `lowerings`; a name `package.module:NAME`
+    is imported. An empty mapping if the dialect has no plug-in. Raises Unsupported, naming the package, if the import
+    fails or the value is not of the field's type."""
     plug_in = dialect_plug_in(name)
     if plug_in is None:
         return EMPTY

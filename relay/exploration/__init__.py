@@ -99,7 +99,8 @@ class Exploration(Mapping[str, Trial]):
         return f"{head}<h1>Exploration of {len(self)} choices</h1>{self._repr_html_()}</html>"
 
     def __str__(self) -> str:
-        """The table as aligned text without the heading row; an error follows the choice's name."""
+        """The rows of `table`, one for each trial, as aligned text without the heading; a row ends with the choice's
+        name, followed by the error if the trial failed."""
         rows = [[*row[:-2], f"{row[-2]}: {row[-1]}" if row[-1] else row[-2]] for row in self.table()[1:]]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         padded = [[c.rjust(w) for c, w in zip(row[:-1], widths, strict=False)] for row in rows]
@@ -187,8 +188,9 @@ def _digest_of(inputs: Inputs | None) -> str:
 
 
 def _finished(log: Log, known: Mapping[str, Choice], check: bool) -> dict[str, Trial]:
-    """Return the trials of the log that are not run again, including trials of choices that are not in `known`, so that
-    the log keeps them. Raises InvalidArgument where a name in the log belongs to another choice."""
+    """Return the trials of the log, by name, that need not be run again: those of choices in `known` that did not fail,
+    and whose results were checked if `check`; and those of choices that are not in `known`, which the log keeps. Raises
+    InvalidArgument if a name in the log belongs to another choice than in `known`."""
     found: dict[str, Trial] = {}
     for name, trial in log.read().items():
         if name in known and trial.options != known[name].describe():

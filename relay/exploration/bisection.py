@@ -52,8 +52,8 @@ PLAIN = (
     Schedule(),
     PlanMemory(),
 )
-"""A pipeline from `relay` ops to loops that optimizes as little as possible; it lowers a module in which a later pass
-is checked."""
+"""The passes from `relay` ops to loops, with as few optimizations as possible. `find_culprit` lowers each module with
+those of them that it still needs, so that it can be compiled and run."""
 COMPILED = 1e-4
 """The tolerance for floats when compiled code is compared with the interpreter, relative to the largest magnitude."""
 Run = Callable[[IRModule, Sequence[Array]], Sequence[Array]]
@@ -62,7 +62,8 @@ Run = Callable[[IRModule, Sequence[Array]], Sequence[Array]]
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of `find_culprit`."""
+    """The result of `find_culprit`: the first pass of a pipeline that changes what a module computes, and which values
+    it changes."""
 
     culprit: ModulePass | None
     """The first pass after which the results differ; None if there is none."""
@@ -75,10 +76,12 @@ class Finding:
     unchecked: tuple[str, ...]
     """The passes that were not checked: those from the first one after which the module could not be run."""
     reason: str = ""
-    """The reason why the module could not be run after the first unchecked pass."""
+    """The reason why the module after the first pass in `unchecked` could not be compared: it could not be run, or its
+    compiled code does not agree with the interpreter. "" if all passes were checked."""
     operators: tuple[str, ...] = ()
-    """The operators of the source model computed by the first op or kernel, in the order of execution, whose result
-    differs: `operator 3 ADD 'x' (model.tflite:3:0)`. Empty if nothing differs, or only results of `@main` do."""
+    """The operators of the source model, such as `operator 3 ADD 'x' (model.tflite:3:0)`, that are computed by the
+    first op or kernel inside `@main` whose result differs after `culprit`. Empty if no value inside `@main` was seen to
+    differ."""
     kernel: str = ""
     """The op or kernel whose result differs first, as it is called in the module before `culprit`: `@conv2d_0`."""
     mismatch: str = ""
@@ -194,8 +197,8 @@ class Search:
     wanted: Sequence[Array]
 
     def finding(self) -> Finding:
-        """Run each module with the interpreter and compare it with the module before it, until the results differ. From
-        the first module that the interpreter cannot run on, modules are compiled and run instead."""
+        """Run each module with the interpreter and compare it with the module before it, until the results differ. The
+        first module that the interpreter cannot run, and all after it, are compiled and run instead."""
         last = self.observe(self.modules[0])
         for number in range(1, len(self.modules)):
             try:
@@ -222,7 +225,8 @@ class Search:
         return Finding(None, len(names), None, names[: end - 1], names[end - 1 :], reason)
 
     def observe(self, module: IRModule) -> Observation:
-        """Run the module and also return the values inside `@main`, if `run` can run the module that returns them."""
+        """Run the module, and return the results of `@main` with the values of the ops inside it. For these values, a
+        copy of the module that returns them is run; if that raises RelayError, only the results are returned."""
         try:
             more, points = observed(module)
             return Observation(module, points, self.run(more, self.inputs))
@@ -250,9 +254,9 @@ class Search:
         return self.fault_of(number, mismatch_text(different), before.points[pair.before])
 
     def proves(self, before: Observation, after: Observation, pairs: Sequence[Pair], wrong: Sequence[Pair]) -> bool:
-        """Whether the values `wrong`, which differ after a pass, prove that the pass is wrong. All of them are replaced
-        by the same random values before and after the pass: a value for which all results computed from it then agree
-        has the same meaning in both modules, so its difference is an error."""
+        """Whether the values `wrong`, which differ after a pass, prove that the pass is wrong. Both modules, before and
+        after the pass, are run with the same random data in place of these values. If all compared results that depend
+        on one of them agree then, both modules use it for the same purpose, and its own difference is an error."""
         random, given = np.random.default_rng(0), list[Array]()
         for pair in wrong:
             both = [o.results[o.points[n].output] for o, n in ((before, pair.before), (after, pair.after))]
@@ -274,8 +278,8 @@ class Search:
         return bool(agree - differ)
 
     def below(self, number: int, last: Observation) -> Finding:
-        """Compile and compare the modules from number `number` on, the first one that `run` cannot run; `last` is the
-        observation of the module before it. Returns the finding."""
+        """Find the wrong pass among those after module `number - 1`, by compiling the modules and comparing their
+        results, since `run` cannot execute module `number`. `last`: the observation of module `number - 1`."""
         watched, where = self.watched(number, last)
         if watched is not None and watched.culprit is not None:
             return watched
@@ -288,10 +292,11 @@ class Search:
         return self.equal(bad, lowered.reasons.get(bad, ""))
 
     def watched(self, number: int, last: Observation) -> tuple[Finding | None, str]:
-        """Repeat the passes from module `number - 1` on with an `@main` that returns the results of all kernels, and
-        compare the compiled modules. Return the finding and ""; or, if no fault was found, None and a text that names
-        the first kernel in which compiled code of the module of `last` already differs from the interpreter ("" if it
-        does not)."""
+        """Search the passes from module `number - 1` on for the first wrong one by the results of all kernels: repeat
+        the passes on a copy of the module of `last` whose `@main` returns these results, compile the module after each
+        pass, and compare the results. Returns the finding and ""; or, if there is none, None and a text. If the copy,
+        when compiled, already differs from the interpreter, the text names the first kernel that does; else it is
+        ""."""
         more, points = observed(last.module)
         try:
             modules = replayed(more, self.steps[number - 1 :])
@@ -319,7 +324,8 @@ def mismatch_text(different: Mismatch) -> str:
 def _first(
     points: Sequence[Point], found: Sequence[Array], wanted: Sequence[Array], tolerance: float
 ) -> tuple[Point, Mismatch] | None:
-    """The first value inside `@main`, in the order of execution, that differs, with the mismatch; None if all agree."""
+    """The first of `points`, values inside `@main` in the order of execution, whose array in `found` differs from the
+    one in `wanted`, with a description of the difference; None if all agree within the tolerance."""
     for point in points if len(found) == len(wanted) else ():
         if (different := mismatch(found[point.output], wanted[point.output], tolerance)) is not None:
             return point, different

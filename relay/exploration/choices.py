@@ -1,5 +1,6 @@
-"""The alternatives that `explore` builds: read from the forms that a user may write, and normalized to data that can be
-sent to other processes and compared."""
+"""The alternatives that `explore` builds. A user may write each as a pipeline, its text, a pass, a function that edits
+the pipeline, or a mapping of options; all are converted to `Choice`, which can be compared and sent to other
+processes."""
 
 from __future__ import annotations
 
@@ -174,8 +175,9 @@ def _target(value: object, where: str) -> str | Target:
 
 
 def _pipeline(written: object, target: str | Target, where: str) -> str | Pipeline | None:
-    """Return the pipeline as text if every pass can be parsed from it, so that it can be sent to other processes; else
-    as an object."""
+    """Return the pipeline that a choice gives as a pipeline, text, a pass, or a function which edits the default one.
+    The result is text if every pass can be parsed from it, so that it can be sent to other processes, else a Pipeline;
+    None for the default pipeline."""
     match written:
         case None if isinstance(PassContext.current(), BuildConfig):
             pipeline = _default(target)
@@ -225,8 +227,8 @@ def _sendable(pipeline: Pipeline) -> str | Pipeline:
 
 
 def _objects(pipeline: Pipeline) -> dict[str, object]:
-    """The values of pass options that do not appear in a pipeline's text and are not compared, such as the samples of
-    `quantize.calibration`."""
+    """The values of those pass options that do not appear in a pipeline's text and are ignored when two passes are
+    compared, such as the samples of `quantize.calibration`; by `pass.option`. Options at their default are left out."""
     return {
         f"{step.name}.{each.name}": value
         for step in pipeline

@@ -86,7 +86,7 @@ class Comparison:
 
     @property
     def tensors(self) -> list[Row]:
-        """The rows of the tensors between operators."""
+        """The rows that compare tensors which one operator computes for another, not the model's outputs."""
         return [row for row in self.rows if row.kind == "tensor"]
 
     def to_json(self) -> dict[str, Any]:
@@ -216,8 +216,8 @@ def tensor_rows(
 
 
 def row_of(name: str, kind: str, operator: str, found: Array, wanted: Array, tolerance: float) -> Row:
-    """Compare the tensor `found` with the reference's, `wanted`, and return the row of the table. Raises
-    InvalidArgument if their types or shapes differ."""
+    """Compare the tensor `found` with the tensor `wanted` of the reference, and return the differences as a row of the
+    comparison. Raises InvalidArgument if the types or shapes of the two differ."""
     if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
         what = f"is {found.dtype}{list(found.shape)}; the reference has {wanted.dtype}{list(wanted.shape)}"
         raise InvalidArgument(f"tensor '{name}'", what)

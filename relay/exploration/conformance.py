@@ -119,8 +119,9 @@ def conformance(
 def _modules(
     found: Conformance, target: Mapping[str, Mapping[str, object]], cases: int, seed: int
 ) -> Iterator[tuple[str, IRModule]]:
-    """Yield test modules with their names. The compiler takes at least one op of every case in them; cases do not share
-    values."""
+    """Yield test modules of up to `TOGETHER` random cases each, with their names. A case is a group of random ops of
+    which the external compiler takes at least one; the cases of a module do not share values. `cases`: how many are
+    drawn; `seed`: of the random numbers."""
     ((name, options),) = target.items()
     offer = Offer(registry.find(name, options), require_exact=False)
     every = kinds()
@@ -188,7 +189,8 @@ def _try(
     rng: np.random.Generator,
     first: bool,
 ) -> None:
-    """Build a module and test it. The other target and device faults are tested only for the `first` module."""
+    """Build a module with the external compiler, test the executable, and note the findings in `found`. Only if
+    `first`, also test a build for another target and the compiler's simulated device faults."""
     try:
         parted = build_external_compiler(module, target)
         executable = build(parted.clone())
@@ -229,8 +231,9 @@ def _numbers(
     executable: Executable,
     given: Sequence[list[Array]],
 ) -> bool:
-    """Run the executable on each list of inputs in `given`, and compare its results with those of the interpreter for
-    `module`. Returns False if the executable raises an error, else True."""
+    """Run the executable on each list of inputs in `given`, and record in `found`, under the case's name `what`, which
+    results differ from the interpreter's for `module` by more than the ops of `parted` (the partitioned module) may.
+    Returns False if the executable raises an error, else True."""
     host: Executable | None = None
     limits = _limits(parted)
     for inputs in given:

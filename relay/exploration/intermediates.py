@@ -84,7 +84,8 @@ def described(name: str, type: TensorType[Attribute], kind: str) -> TensorInfo:
 
 
 def operators_of(mod: IRModule, op: Operation) -> tuple[str, ...]:
-    """Texts of the source locations of an op; for a kernel that is called once, those of all its ops."""
+    """The model's operators that an op computes, as the texts of source locations: the op's own location and, if it is
+    the only call of a kernel, those of the ops in the kernel."""
     places = [words(op.location)]
     if isinstance(op, CallOp) and (kernel := mod.functions.get(name := op.callee.string_value())) is not None:
         calls = [other for other in mod.op.walk() if isinstance(other, CallOp) and other.callee.string_value() == name]
@@ -124,9 +125,9 @@ def matched(before: Sequence[Point], after: Sequence[Point]) -> list[Pair]:
 
 
 def opened(mod: IRModule, numbers: Sequence[int]) -> tuple[IRModule, list[Point], list[set[int]]]:
-    """Return a clone in which the values with these indices are replaced by new arguments of `@main`, and which returns
-    every computed value (`observed`); its values; and for each result, the positions of the new arguments that it
-    depends on."""
+    """Clone the module, replace the values with the indices `numbers` by new arguments of `@main`, and make it return
+    every computed value (`observed`). Return three things: the clone; its values, as points; and for each of its
+    results, the positions in `numbers` of the new arguments that it depends on."""
     clone = mod.clone()
     function = clone["main"]
     block = function.body.block

@@ -22,7 +22,8 @@ GROUP = 16
 
 @dataclass(frozen=True)
 class Task:
-    """How every alternative is measured. A task can be pickled if its `measure` can."""
+    """How each alternative, one way to build a model, is measured: `measure` is called `rounds` times on its
+    executable. A task can be pickled if its `measure` can."""
 
     measure: Measure
     rounds: int

@@ -1,4 +1,4 @@
-"""The measures by which alternatives are compared: latency, unless the user gives another."""
+"""The measures by which several builds of one model are compared: latency, unless the user gives another function."""
 
 from __future__ import annotations
 

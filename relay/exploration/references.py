@@ -33,7 +33,8 @@ class Results:
 
 
 class Reference(Protocol):
-    """The interface of a reference, which runs the source model."""
+    """The interface of a runtime that runs the source model, so that a compiled model can be compared with its
+    results."""
 
     @property
     def title(self) -> str:

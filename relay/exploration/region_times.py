@@ -69,8 +69,8 @@ class RegionTimes:
 
 
 def alone(ops: Sequence[Operation], attributes: Mapping[str, Attribute], opened: bool = False) -> IRModule:
-    """A module whose `@main` consists of this region only; if `opened`, its ops are assigned to no external
-    compiler."""
+    """A module with the given attributes whose `@main` consists only of a copy of the `byoc.region` that is the single
+    element of `ops`; if `opened`, the region's ops are assigned to no external compiler."""
     (region,) = ops
     assert isinstance(region, byoc.RegionOp)
     block = Block(arg_types=[value.type for value in region.operands])

@@ -34,13 +34,13 @@ class Trial:
 
     name: str
     options: Mapping[str, object]
-    """The alternative as a JSON object (`Choice.describe`)."""
+    """The build options of this alternative as a JSON object (`Choice.describe`)."""
     values: tuple[Value, ...] = ()
     """The value of each measurement: a number, or a tuple of numbers."""
     seconds: float = 0.0
     """The seconds that building and measuring took."""
     error: str | None = None
-    """The reason why there is no value; None if there is one."""
+    """The reason why the alternative has no measured value; None if it has one."""
     checked: bool = False
     """Whether the results were compared with the first alternative's and are equal."""
 
@@ -122,7 +122,8 @@ class Log:
     def read(self) -> dict[str, Trial]:
         """Read the trials by name; empty if the file does not exist.
 
-        Raises Malformed if the file is no log, InvalidArgument if it belongs to another subject.
+        Raises Malformed if the file is no log, InvalidArgument if its trials are of another module, other inputs or
+        another measure than `self.subject` describes.
         """
         where = f"log {self.path}"
         try:

@@ -147,8 +147,9 @@ class DrawSchedules(Pass):
             self.schedules[name] = str(alike.setdefault(self.signatures[name], function.attributes[ATTRIBUTE]))
 
     def estimate(self, found: Decisions) -> float:
-        """The estimated seconds of a schedule: the cost model's cycles, weighted by what was measured for their
-        strategies."""
+        """The estimated seconds of a kernel: the sum, over the schedules of its operations, of the cost model's cycles
+        times the seconds per cycle that were measured for the schedule's strategy (the median of all for a strategy
+        without measurements; 1 if there are none)."""
         usual = median(self.per_cycle.values()) if self.per_cycle else 1.0
         return sum(each.cycles * self.per_cycle.get(each.strategy, usual) for each in found.schedules)
 
@@ -240,9 +241,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Job:
-    """The work of one process: make one build with the schedules that the search starts from (the default ones, or
-    those of the records `start`) and one for each of `draws`, and measure all builds, interleaved. In the latter
-    builds, kernels that `draws` gives no schedule get theirs from `records`."""
+    """The work of one process: build the model several times, and measure all builds in turn. The first build has the
+    schedules that the search starts from (the default ones, or those of the records `start`). Each of the others has
+    those drawn by an element of `draws`; kernels for which it draws none get theirs from `records`."""
 
     model: str | bytes
     is_text: bool
@@ -320,14 +321,16 @@ def tune(
 ) -> Records:
     """Search for schedules of a model's kernels that are faster on this machine than those that `relay.build` chooses.
 
-    Each of `trials` builds gives every kernel a legal schedule: a random one (by `seed`), or a variant of the fastest
-    known one; of several drawn, the one with the shortest estimated time, where the cost model's estimates are
-    corrected by what was measured so far. The builds and the start (the default schedules, or those of the records
-    `start`) are measured alternately, kernel by kernel on one thread, in `rounds` rounds of `seconds` each; the least
-    time of a round counts, which other processes disturb least. They are measured in a process of their own, or by
-    `executor`, whose workers may be on different machines. The fastest schedule of a kernel is recorded if two rounds
-    were faster than all of the start's by more than 1 %, both in its trial and in a last build with all records. The
-    order of float additions is kept, and all results are bit-identical to the default's.
+    Each of `trials` builds gives every kernel a legal schedule. Several candidates are drawn (random ones, by `seed`,
+    or variants of the fastest known one), and the build gets the candidate with the shortest estimated time; the cost
+    model's estimates are corrected by the measurements so far. The builds and a reference build (with the default
+    schedules, or those of the records `start`) are measured alternately, kernel by kernel on one thread, in `rounds`
+    rounds of `seconds` each. A kernel's time is that of its fastest round, which other processes disturb least. The
+    builds are measured in a process of their own, or by `executor`, whose workers may be on different machines.
+
+    The fastest schedule of a kernel is recorded if at least two of its rounds are more than 1 % faster than every round
+    of the reference build, both in its trial and in a last build with all records. The order of float additions is
+    kept, and all results are bit-identical to those of the default schedules.
 
     `relay.build(model, target, records=found)` uses the records, `Records.save` and `load` keep them in a file, `|`
     joins those of several models and machines. Raises InvalidArgument, and Unsupported if a measuring process ends.
@@ -373,7 +376,8 @@ def rows_of(records: Records) -> dict[str, Record]:
 
 
 def tried(done: Sequence[Measured]) -> list[tuple[str, float]]:
-    """Every schedule that was drawn and measured, with its least seconds."""
+    """The measurements of all schedules that the search drew, as pairs: the text of the schedule, and the seconds of a
+    call of its kernel in the fastest round."""
     return [
         (kernel.schedule, min(kernel.seconds))
         for each in done

@@ -1,4 +1,4 @@
-"""The numpy meaning of activations, normalization across channels, and losses. Every step is computed in the data's
+"""Numpy implementation of activations, normalization across channels, and losses. Every step is computed in the data's
 type."""
 
 from __future__ import annotations

@@ -232,7 +232,8 @@ class FixedPoint:
         return np.where(a == 0, 1 << (self.bits - 2), np.where(a > 0, positive, self.high - positive))
 
     def tanh(self, a: npt.ArrayLike, integer_bits: int) -> Int64:
-        """The hyperbolic tangent of `a` in Q0, where `a` has `integer_bits` integer bits."""
+        """The hyperbolic tangent of `a`, a fixed-point number with `integer_bits` integer bits. The result has none: it
+        is Q0.15 in 16 bits, Q0.31 in 32 bits."""
         a = int64(a)
         positive = self.one_minus_over_one_plus(self.exp_on_negative_values(-np.abs(a), integer_bits + 1))
         return np.where(a == 0, 0, np.where(a < 0, -positive, positive))

@@ -1,4 +1,4 @@
-"""The numpy meaning of attention and rotary embeddings. Every step is computed in the data's type."""
+"""Numpy implementation of attention and rotary embeddings. Every step is computed in the data's type."""
 
 from __future__ import annotations
 

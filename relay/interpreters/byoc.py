@@ -1,4 +1,4 @@
-"""The numpy meaning of `byoc.compiler_begin` and `byoc.compiler_end`, which mark the boundaries of a region: they
+"""Numpy implementation of `byoc.compiler_begin` and `byoc.compiler_end`, which mark the boundaries of a region: they
 return their operand."""
 
 from __future__ import annotations

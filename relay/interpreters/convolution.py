@@ -1,4 +1,4 @@
-"""The numpy meaning of one- and three-dimensional convolutions and of transposed ones: one matrix product for each
+"""Numpy implementation of one- and three-dimensional convolutions and of transposed ones: one matrix product for each
 position of the kernel."""
 
 from __future__ import annotations

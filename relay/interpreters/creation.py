@@ -1,4 +1,4 @@
-"""The numpy meaning of ops that create tensors from properties or positions: constants, ranges, one-hot, cumulative
+"""Numpy implementation of ops that create tensors from properties or positions: constants, ranges, one-hot, cumulative
 sums, masks."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The numpy meaning of ops that take some properties as operands (`relay.dyn`): that of the op with static properties,
-which is created once the operands' values are known."""
+"""Evaluates ops that take some properties as operands (`relay.dyn`) with numpy: creates the op with static properties
+from the operands' values, and evaluates that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numpy meaning of elementwise ops. Integers wrap; f32 functions are correctly rounded (computed in f64)."""
+"""Numpy implementation of elementwise ops. Integers wrap; f32 functions are correctly rounded (computed in f64)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from relay.interpreters.meaning import Meaning, Meanings
 
 
 def ignoring_op(function: Callable[..., Array]) -> Meaning:
-    """The meaning of an op without properties: the function of its operands."""
+    """Adapt a numpy function of an op's operands to the interface of the interpreter, whose functions also take the op:
+    `meaning(op, *operands)` returns `function(*operands)`."""
 
     def meaning(op: Operation, *operands: Array) -> Array:
         return function(*operands)

@@ -1,4 +1,4 @@
-"""The numpy meaning of fixed-point ops and table lookups."""
+"""Numpy implementation of fixed-point ops and table lookups."""
 
 from __future__ import annotations
 

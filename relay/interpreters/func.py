@@ -75,7 +75,7 @@ class Machine:
             carried = self.block(op.after_region.block, carried, outside)
 
     def op(self, op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
-        """Compute the results of one op. Raises Unsupported if it has no meaning."""
+        """Compute the results of one op. Raises Unsupported if the interpreter does not implement the op."""
         meaning = self.meanings.get(type(op))
         if meaning is not None:
             return apply(meaning, op, operands)

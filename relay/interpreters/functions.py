@@ -1,5 +1,5 @@
-"""The numpy meaning of functions of one tensor, comparisons, logic, bit operations, remainders and powers. Floats are
-rounded as in C."""
+"""Reference implementations in numpy of functions of one tensor, comparisons, logic, bit operations, remainders and
+powers. Floats are rounded as in C."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     relay.FloorModOp: floor_mod,
     relay.PowerOp: power,
 }
-"""The functions of ops without properties."""
+"""The numpy function that computes an op's result from its operands alone, by class of the op."""
 
 MEANINGS: Meanings = {
     **{op: ignoring_op(function) for op, function in FUNCTIONS.items()},

@@ -1,4 +1,4 @@
-"""The numpy meaning of image ops. Source: TFLite's reference RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
+"""Numpy implementation of image ops. Source: TFLite's reference RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
 
 from __future__ import annotations
 

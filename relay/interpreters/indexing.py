@@ -1,4 +1,4 @@
-"""The numpy meaning of ops that read or write elements at positions given by tensors of indices."""
+"""Numpy implementation of ops that read or write elements at positions given by tensors of indices."""
 
 from __future__ import annotations
 

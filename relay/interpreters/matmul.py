@@ -1,4 +1,4 @@
-"""The numpy meaning of matrix products."""
+"""The formulas of matrix products in numpy."""
 
 from __future__ import annotations
 

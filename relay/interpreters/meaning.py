@@ -18,7 +18,7 @@ Meaning = Callable[..., Array | tuple[Array, ...]]
 """`f(op, *operands)`: returns the result's array, or a tuple of arrays if the op has several results."""
 
 Meanings = Mapping[type[Operation], Meaning]
-"""The meaning of each op type."""
+"""A mapping from op class to the function that computes such an op's results in numpy."""
 
 EXACT = relay.CastOp | relay.ReinterpretOp | relay.ReshapeOp | relay.TransposeOp
 """Ops whose meanings accept elements of any type, including types that numpy lacks."""

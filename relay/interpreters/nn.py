@@ -1,4 +1,4 @@
-"""The numpy meaning of dense and 2D convolution, bias, and softmax, and helpers for layouts and windows."""
+"""Numpy implementation of dense and 2D convolution, bias, and softmax, and helpers for layouts and windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numpy meaning of normalizations. Every step is computed in the data's type."""
+"""Numpy implementation of normalizations. Every step is computed in the data's type."""
 
 from __future__ import annotations
 

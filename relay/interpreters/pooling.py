@@ -1,4 +1,4 @@
-"""The numpy meaning of pooling: in one, two and three dimensions, global, and adaptive to a given output size."""
+"""Numpy implementation of pooling: in one, two and three dimensions, global, and adaptive to a given output size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from relay.interpreters.nn import in_layout
 
 
 def channels_last(meaning: Callable[..., Array]) -> Meaning:
-    """Turn a function of channels-last data into the meaning of an op of any layout."""
+    """Turn a function `meaning(op, data)` on channels-last arrays into an op's reference implementation in numpy, which
+    takes and returns data in the op's own layout."""
 
     def of(op: relay.SpatialOp, data: Array) -> Array:
         last = Layout.parse(f"N{op.SPATIAL}C")
@@ -66,7 +67,8 @@ def surrounded(op: relay.PoolOp, data: Array, counts: Sequence[int], value: floa
 
 
 def accumulated(combine: np.ufunc, cells: Iterator[Array], dtype: np.dtype[np.generic]) -> Array:
-    """Combine all cells one after the other, in the type `dtype`."""
+    """Combine the arrays of `cells`, which have the elements at one position of all windows each, one after the other
+    with `combine`, in the type `dtype`."""
     result = next(cells).astype(dtype)
     for cell in cells:
         combine(result, cell, out=result)

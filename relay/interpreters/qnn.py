@@ -1,4 +1,4 @@
-"""The numpy meaning of quantized ops, as TFLite's reference kernels compute them. Recurrent ops are in
+"""Numpy implementation of quantized ops, as TFLite's reference kernels compute them. Recurrent ops are in
 `qnn_recurrent`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The numpy meaning of quantized division, squared difference, PReLU and comparisons, as TFLite's reference kernels
+"""Numpy implementation of quantized division, squared difference, PReLU and comparisons, as TFLite's reference kernels
 compute them."""
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def divide(op: qnn.DivideOp, lhs: Array, rhs: Array) -> Array:
 
 
 def shifted(x: Int64, amount: Int64) -> Int64:
-    """`x / 2^amount` rounded, 0 for amounts above 31; for negative amounts x is shifted left and wraps."""
+    """`x / 2^amount`, rounded with halves away from zero; 0 for amounts above 31. For negative amounts x is shifted
+    left by `-amount` bits (at most 31), and wraps at 32 bits."""
     right = np.where(amount > 31, 0, rounding_right_shift(x, np.clip(amount, 0, 31)))
     return np.where(amount >= 0, right, wrap32(x << np.clip(-amount, 0, 31)))
 

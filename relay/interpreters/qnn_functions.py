@@ -1,4 +1,4 @@
-"""The numpy meaning of quantized functions of one tensor, as TFLite's reference kernels compute them."""
+"""Numpy implementation of quantized functions of one tensor, as TFLite's reference kernels compute them."""
 
 from __future__ import annotations
 

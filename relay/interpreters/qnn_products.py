@@ -1,4 +1,4 @@
-"""The numpy meaning of quantized transposed convolution and matrix product: that of the `relay` op of the same name,
+"""Numpy implementation of quantized transposed convolution and matrix product: that of the `relay` op of the same name,
 with the same zero points."""
 
 from __future__ import annotations

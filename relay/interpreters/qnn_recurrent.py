@@ -1,4 +1,4 @@
-"""The numpy meaning of quantized recurrent ops, and the tables of their activations."""
+"""Numpy implementation of quantized recurrent ops, and the tables of their activations."""
 
 from __future__ import annotations
 

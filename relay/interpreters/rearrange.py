@@ -1,4 +1,4 @@
-"""The numpy meaning of ops that rearrange elements in neural networks: padding, and space to batch or depth."""
+"""Numpy implementation of ops that rearrange elements in neural networks: padding, and space to batch or depth."""
 
 from __future__ import annotations
 

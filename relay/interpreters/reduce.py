@@ -1,4 +1,4 @@
-"""The numpy meaning of reductions."""
+"""Numpy implementation of reductions."""
 
 from __future__ import annotations
 

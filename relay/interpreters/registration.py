@@ -32,7 +32,8 @@ def register_meanings(interpreter: Interpreter, kinds: Mapping[str, Meanings]) -
 
 
 def interpreter_functions(name: str, meanings: Meanings) -> type[InterpreterFunctions]:
-    """Create a class that implements every op of the table for xDSL's `Interpreter`."""
+    """Create a class with the name `name` that implements every op in `meanings`, a mapping from op classes to numpy
+    functions, for xDSL's `Interpreter`."""
 
     def method(op_type: type[Operation], meaning: Meaning) -> object:
         def run(

@@ -1,4 +1,4 @@
-"""The numpy meaning of resizing by Relay's rules: which elements each position of the result is computed from, and
+"""Numpy implementation of resizing by Relay's rules: which elements each position of the result is computed from, and
 their weights.
 
 Positions are fractions, so that roundings are exact.
@@ -108,8 +108,8 @@ def cubic(t: float, a: float) -> list[float]:
 
 
 def outside(sizes: Sequence[int], results: Sequence[int], rule: Rule) -> Array:
-    """A mask [1, spatial..., 1] of the result's positions that correspond to positions outside of the data; these only
-    exist if a region is resized."""
+    """A mask [1, spatial..., 1] that is true where a position of the result corresponds to one outside of the data.
+    Such positions exist only if a rectangle (`roi`) is cropped and resized."""
     found = np.zeros((1, *results, 1), np.bool_)
     if rule.coordinates == CROP:
         for axis, (size, result) in enumerate(zip(sizes, results, strict=True)):

@@ -1,4 +1,4 @@
-"""The numpy meaning of constants and of ops that move or select elements."""
+"""Numpy implementation of constants and of ops that move or select elements."""
 
 from __future__ import annotations
 

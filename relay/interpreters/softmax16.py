@@ -15,7 +15,7 @@ from relay.interpreters.meaning import number
 
 LOWEST, HIGHEST = -(1 << 15), (1 << 15) - 1
 SAMPLES = 512
-"""The number of line segments in a table."""
+"""The number of line segments by which a lookup table approximates its function."""
 RANGE = 10.0
 """exp is tabulated for arguments from -10 to 0."""
 
@@ -43,7 +43,7 @@ def lines(function: Callable[[Doubles], Doubles], first: float, last: float) -> 
 
 @cache
 def exp_lines() -> npt.NDArray[np.int16]:
-    """The table of exp over [-10, 0]."""
+    """The table of exp over [-10, 0] in Q0.15, with an entry for each int16; the last one is that of 0."""
     return lines(np.exp, -RANGE / 65535 * 65535, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The numpy meaning of sorting ops: stable, with NaN as the largest value."""
+"""The formulas of sorting ops in numpy: sorts are stable, and NaN is the largest value."""
 
 from __future__ import annotations
 

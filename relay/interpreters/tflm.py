@@ -70,7 +70,8 @@ def logistic16(x: Array, multiplier: int = 3, left_shift: int = 0) -> npt.NDArra
 
 
 def tanh16(x: Array, multiplier: int = 3, left_shift: int = 0) -> npt.NDArray[np.int16]:
-    """The hyperbolic tangent in Q0.15 as `2 logistic(2 x) - 1`; arguments as in `logistic16`."""
+    """The hyperbolic tangent in Q0.15 as `2 logistic(2 y) - 1`. Its argument y is `x * multiplier / 2^left_shift` in
+    units of 1/(24 * 512), so that x is in Q3.12 for the default multiplier 3."""
     scaled = argument(x, multiplier, left_shift)
     found = interpolated(scaled, 8, 0xFFFF)
     moved = np.where(scaled >= 0, found - (1 << 23) + (1 << 7), -found + (1 << 23) + (1 << 7) - 1)
@@ -79,7 +80,8 @@ def tanh16(x: Array, multiplier: int = 3, left_shift: int = 0) -> npt.NDArray[np
 
 @cache
 def logistic_table() -> npt.NDArray[np.int16]:
-    """A table of `logistic16` for every int16 in Q3.12, from the lowest on."""
+    """A read-only table of the logistic function in Q0.15, computed by `logistic16`: its entry i is the result for the
+    argument i - 32768 in Q3.12."""
     return _read_only(logistic16(CODES16))
 
 
@@ -96,8 +98,8 @@ def _read_only(table: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
 
 
 def steps_of_scale(scale: np.float32, most: int) -> tuple[int, int]:
-    """Return (multiplier, left shift), which convert 16-bit quantized values of this scale to the argument's units
-    (`logistic16`). The left shift is 0 for the scales 2^-12, 2^-11, ... 2^(`most` - 12). Source: TFLite's LOGISTIC and
+    """Return the multiplier and the left shift with which `logistic16` and `tanh16` take 16-bit quantized values of
+    this scale. For the scales 2^-12, 2^-11, ... 2^(`most` - 12), the left shift is 0. Source: TFLite's LOGISTIC and
     TANH of int16."""
     power = np.log(scale) * (np.float32(1) / np.log(np.float32(2)))
     whole = int(round_away(power))

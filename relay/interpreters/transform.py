@@ -1,4 +1,5 @@
-"""The numpy meaning of ops that only change shape or order, which numpy has too."""
+"""Reference implementations in numpy of ops that reshape tensors or move or repeat their elements, and of the sums that
+reverse broadcasting."""
 
 from __future__ import annotations
 

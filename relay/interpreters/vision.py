@@ -1,4 +1,4 @@
-"""The numpy meaning of ops of object detection."""
+"""Numpy implementation of ops of object detection."""
 
 from __future__ import annotations
 

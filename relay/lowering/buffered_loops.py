@@ -31,10 +31,10 @@ class Bufferizer(Protocol):
         ...
 
     def insert(self, op: Operation) -> object:
-        """Insert an op before `at`."""
+        """Insert an op before the op `self.at` in `self.block`."""
 
     def convert(self, op: Operation) -> None:
-        """Convert one op of the function."""
+        """Convert one op of the function from tensors to memrefs."""
 
     def drop(self, block: Block, end: Operation) -> None:
         """Erase a converted block's terminator and the ops on tensors before it."""

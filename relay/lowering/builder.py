@@ -48,11 +48,13 @@ NO_BUNDLES = DenseArrayBase.from_list(i32, ())
 
 INDEPENDENT = "relay.independent"
 """The attribute of a loop whose iterations can be executed in any order, or concurrently: none accesses memory that
-another one writes. Its value may be the traffic between cores (`sharing`)."""
+another one writes. Its value is a unit attribute, or a dictionary with the data that cores transfer if they share the
+iterations, from which the cost of threads is estimated (`lowering/scheduling/sharing.py`)."""
 
 SHARED = "relay.shared"
-"""The attribute of a loop around one `scf.parallel` whose threads start once for all iterations of the outer loop: each
-executes its range in every iteration. Other ops inside the loop have no side effects."""
+"""The attribute of a loop that contains one `scf.parallel`. The threads of the `scf.parallel` start once for all
+iterations of the loop around it, and in every iteration each executes the same part of the parallel range. Other ops
+inside the loop have no side effects."""
 
 ROLLED = "relay.rolled"
 """The attribute of a loop in a GPU kernel, or of a divided loop, that is not to be unrolled."""
@@ -119,7 +121,8 @@ class LoopBuilder:
     # Index arithmetic
 
     def index(self, value: Index) -> SSAValue:
-        """Return the index as an SSA value; for an extent, its maximum."""
+        """Return the index as an SSA value. For a size that is known only at run time (`Extent`), this is a constant,
+        its maximum."""
         if not isinstance(value, int):
             return value
         value = int(value)
@@ -195,8 +198,9 @@ class LoopBuilder:
     ) -> Generator[tuple[Index, Loop]]:
         """Emit a loop, whose body is the `with` block. If there is a single iteration, only its body is emitted; if
         there is none, nothing is emitted. See `Loop` for carried values. `independent`: its iterations can be executed
-        in any order, or concurrently; they may write to the same addresses if they write the same values. `apart`: the
-        traffic between cores (see `sharing`). `turns`: the most iterations, if the end is known only at run time."""
+        in any order, or concurrently; they may write to the same addresses if they write the same values. `apart`: what
+        data cores transfer if they share the iterations, from which the cost of threads is estimated (see
+        `lowering/scheduling/sharing.py`). `turns`: the most iterations, if the end is known only at run time."""
         if isinstance(stop, Extent):
             turns, stop = -(-int(stop) // step), self.length(stop)
         count = stop - start if isinstance(start, int) and isinstance(stop, int) else None
@@ -313,7 +317,7 @@ class LoopBuilder:
         return self.add(created(vector.ExtractOp, [value], [type], place)).results[0]
 
     def with_lane(self, value: SSAValue, number: int, lane: SSAValue) -> SSAValue:
-        """Return the vector with one lane replaced."""
+        """Return the vector `value` with its lane of index `number` replaced by the scalar `lane`."""
         place = {"static_position": numbers(i64, (number,))}
         return self.add(created(vector.InsertOp, [lane, value], [value.type], place)).results[0]
 
@@ -362,12 +366,14 @@ class LoopBuilder:
         return self.product(kind, accumulator, data, weights, unsigned)
 
     def matrix_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
-        """Emit a product of two rows of data with blocks of two columns of weights, which is added to `accumulator`, as
-        a call of a private function of the module (`dot_products.MatrixProduct`)."""
+        """Emit `accumulator[b, r, c] + sum over k < 8 of data[r, k] * weights[b, c, k]` for flat vectors, with two rows
+        r and, in each block b, two columns c, as a call of a private function of the module
+        (`dot_products.MatrixProduct`). `unsigned`: whether the data are."""
         return self.product(MatrixProduct, accumulator, data, weights, unsigned)
 
     def nibble_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:
-        """Emit a product of the lowest 4 bits of data with signed weights, as a call of a function of the module."""
+        """Emit `accumulator[i] + sum over k < 2 of (data[2i + k] & 15) * weights[2i + k]` for vectors of bytes, with
+        signed weights and wrapping 16-bit sums, as a call of a function of the module."""
         return self.product(NibbleProduct, accumulator, data, weights, unsigned=True)
 
     def product(
@@ -412,7 +418,7 @@ class Before(LoopBuilder):
         self.anchor, self.location = op, op.location
 
     def add(self, op: OperationInvT) -> OperationInvT:
-        """Insert an op."""
+        """Insert an op before the op that was given to the constructor, with its location, and return it."""
         op.location = self.anchor.location
         self.block.insert_op_before(op, self.anchor)
         return op

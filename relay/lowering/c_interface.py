@@ -1,5 +1,5 @@
-"""Exports a model as an object file and a C header: with the weights inside, no tables to pass, no initialization, and
-nothing to free."""
+"""Exports a model as an object file and a C header. The object file contains the weights; the C function takes only
+pointers to inputs, outputs and working memory, and there is nothing to free afterwards."""
 
 from __future__ import annotations
 
@@ -210,10 +210,10 @@ def export(
     name: str,
     kind: str,
 ) -> dict[str, bytes]:
-    """Return the files of an exported module, by name: object code or a library of it (`kind`: "o", "a" or "so"), a
-    header, artifacts of external compilers in C, a README (`NAME.md`, as the folder may have its own README.md) and a
-    library for CMake. Raises InvalidArgument for a bad name, Unsupported for artifacts without C functions, and for
-    shared libraries of machines that are not linked here."""
+    """Return the contents of an exported module's files, by file name: object code or a library of it (`kind`: "o", "a"
+    or "so"), a header, artifacts of external compilers in C, a README (`NAME.md`, as the folder may have its own
+    README.md) and a CMake file that defines the library. Raises InvalidArgument for a bad name, and Unsupported for
+    artifacts without C functions and for a shared library if relay cannot link for the target."""
     interface = Interface(name, graph, params, target, Regions.of(module.op, name))
     main = len(interface.tensors) + 2
     text = translate(

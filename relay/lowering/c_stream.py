@@ -41,8 +41,9 @@ def taken(parameters: Sequence[Parameter]) -> list[Parameter]:
 
 
 def declarations(name: str, run: str, alignment: int, parameters: Sequence[Parameter]) -> str:
-    """Return a struct and static functions for the header, which call `run(arena, inputs..., outputs...)`; empty
-    without states."""
+    """Return C code for the header of a model with states: a struct that holds the states of a stream, and static
+    functions that initialize it, reset it, and make one inference by a call of `run(arena, inputs..., outputs...)`.
+    Empty if the model has no states."""
     states = states_of(parameters)
     if not states:
         return ""

@@ -36,8 +36,8 @@ class Machine(NamedTuple):
 Job = tuple[str, Machine, int]
 """A compilation job: the text of a module, the machine, and the optimization level."""
 LLVM_LOCK = threading.RLock()
-"""The lock that lets one thread at a time call LLVM; `fork` waits for it, because a child process has neither the other
-thread nor a consistent state of its work."""
+"""The lock that lets one thread at a time call LLVM. `os.fork` acquires it first: only the forking thread exists in the
+child process, so LLVM's data would stay inconsistent there if another thread were inside LLVM."""
 _READY: list[bool] = []
 
 
@@ -49,7 +49,8 @@ def is_linked(target: Target) -> bool:
 
 @dataclass(frozen=True)
 class NativeCode:
-    """The object code of a compiled program, in units, and its text, which is joined on request."""
+    """The native code of a compiled program: an object file for each unit of LLVM IR that was compiled separately
+    (`objects`), and a function that returns the LLVM IR of the whole program before optimisation (`text`)."""
 
     objects: tuple[bytes, ...]
     text: Callable[[], str] = field(compare=False)

@@ -20,8 +20,8 @@ from relay.target import cpu_of
 FEWEST = 4
 """The fewest iterations for which dividing a loop pays."""
 ROOM = 1024
-"""The most elements of a value that are kept on the stack between the two loops; longer loops are divided into blocks
-of iterations."""
+"""The most elements, over all iterations, of a vector that the first of the two loops leaves on the stack for the
+second. A loop with more iterations is divided into blocks of iterations, each of which becomes two loops."""
 PURE = frozenset(
     "llvm.call_intrinsic memref.load vector.bitcast vector.broadcast vector.extract vector.insert vector.load "
     "vector.shuffle".split()
@@ -34,10 +34,11 @@ class DistributeLoops(Pass):
     """Split a loop whose body is a long chain of vector operations into two loops. Loops of an epilogue with GELU have
     such bodies.
 
-    A processor looks a few hundred operations ahead; if each waits for the one before, it overlaps few iterations, and
-    twice as many if they are half as long. Values that the second loop needs from the first are stored on the stack;
-    the cut is near the middle of the chains, where the fewest vectors are live. A loop with many iterations becomes two
-    loops inside a third one. Neither loop is unrolled: LLVM would fuse them again.
+    A processor executes operations of several iterations at once, but only within the next few hundred operations: if
+    an iteration is a long chain, few iterations overlap, and if it is half as long, twice as many do. Values that the
+    second loop needs from the first are stored on the stack; the cut is near the middle of the chains, where the fewest
+    vectors are live. A loop with many iterations becomes two loops inside a third one. Neither loop is unrolled: LLVM
+    would fuse them again.
 
     `longest`: the number of operations of a chain from which on its loop is split; the default is in the target's
     costs.
@@ -74,8 +75,9 @@ def bounds_of(loop: scf.ForOp) -> range | None:
 
 @dataclass(frozen=True)
 class Cut:
-    """A division of an iteration's operations: those that are the `same` in every iteration, those of the first loop,
-    those of the second, and the vectors that are `left` for the second. Both loops compute addresses."""
+    """How the operations of a loop's body are divided between two consecutive loops. `same`: those with the same
+    results in every iteration; `early` and `late`: those of the first and of the second loop, both of which compute
+    addresses; `left`: the vectors that the first loop stores for the second."""
 
     same: Sequence[Operation]
     early: Sequence[Operation]
@@ -84,8 +86,9 @@ class Cut:
 
 
 def varying(block: Block, stored: set[SSAValue]) -> tuple[set[Operation], set[Operation]]:
-    """Return the ops that differ between iterations, and those among them that compute indices, which both loops
-    repeat."""
+    """Return the ops of a loop's body whose results differ between iterations (or that store, or read a buffer in
+    `stored`), and those among them that only compute indices from the loop's own, which both loops repeat when the loop
+    is divided. `stored`: the buffers to which the body stores."""
     varies, places = set[Operation](), set[Operation]()
     for op in list(block.ops)[:-1]:
         sources = {value.owner for value in op.operands}
@@ -99,9 +102,9 @@ def varying(block: Block, stored: set[SSAValue]) -> tuple[set[Operation], set[Op
 
 
 def cut_of(loop: scf.ForOp, longest: int) -> Cut | None:
-    """Return the division of a loop's iteration, near the middle of its chains of operations, after which the second
-    loop needs the fewest vectors from the first. Return None if no chain has `longest` operations, or if there is no
-    such division."""
+    """Return how the operations of a loop's body are divided between two loops: near the middle of the longest chain of
+    operations, where the fewest vectors have to be passed from the first loop to the second. Return None if no chain
+    has `longest` operations, or if there is no such division."""
     block = loop.body.block
     stored = {root(op.base) for op in block.ops if isinstance(op, vector.StoreOp)}
     varies, places = varying(block, stored)
@@ -170,8 +173,9 @@ def inside_independent(loop: Operation) -> bool:
 
 
 def two_loops(b: LoopBuilder, loop: scf.ForOp, cut: Cut, start: Index, step: int, count: int) -> None:
-    """Emit `count` iterations of a loop from `start` on as two loops: the early operations of all of them, then the
-    late ones."""
+    """Emit `count` iterations of a loop, which begin at `start` and are `step` apart, as two loops: the first executes
+    the operations `cut.early` of all iterations and stores the vectors that the second loop needs on the stack; the
+    second executes `cut.late`."""
     rooms = [
         b.add(memref.AllocaOp.get(scalar_of(value.type), 64, [count * lanes_of(value)])).memref for value in cut.left
     ]

@@ -238,7 +238,8 @@ def declared(module: ModuleOp, dot: DotProduct) -> SymbolRefAttr:
 
 
 def computed_by(function: FuncOp) -> DotProduct | None:
-    """Return the product that a function computes, op by op as `declared` writes it; None for any other function."""
+    """Return the dot product that a function computes, if its body is structurally equal to the one that this module
+    generates for that product (`DotProduct.function`); None for any other function."""
     ops = list(function.body.block.ops) if len(function.body.blocks) == 1 else []
     if not any(isinstance(op, ContractionOp) for op in ops) or len(types := function.args) != 3:
         return None

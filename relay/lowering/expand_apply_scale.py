@@ -48,27 +48,27 @@ class ExpandApplyScale(TargetPass):
     """Turn each `tosa.apply_scale` into `arith` and `math`, exactly. There are no branches, so that the code
     vectorizes.
 
-    If multiplier and shift are constants in every caller, multiply-adds in floating point replace it if they are
-    proved, channel by channel, to give the same integers for every relevant value: one in float32 (`f32`), two
-    (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. AArch64 and NVIDIA's GPUs have
-    instructions of 32-bit integers that need no proof (`i32`). A sum of two rescaled codes that is rescaled once more
-    becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a constant, rounded and
-    clipped to integers, if the target has such an instruction (with halves to even, the quotient alone becomes two
-    products), and a number that is added to a code times a scale in float64 and rounded to float32, if that sum is
-    exact. On x86, a clipped float that is rounded to even by adding a large number is rounded and converted by one
-    instruction.
-
-    The module's attribute `relay.rescale` counts the channels of each form; the same attribute of a function counts
-    only that function's channels. Float forms are not used with `literal`, and if the module's target has no
-    multiply-adds; without a target, these are assumed. On a target without a floating-point unit, a product in float64
-    that is rounded and clamped to codes becomes a product of integers that gives the same codes.
+    An op is computed in one of five forms; the module's attribute `relay.rescale` counts the channels of each form, and
+    the same attribute of a function only that function's channels. If multiplier and shift are constants in every
+    caller, it becomes multiply-adds in floating point that are proved, channel by channel, to give the same integers
+    for every relevant value: one in float32 (`f32`), two (`f32x2`), or one in float64 (`f64`); see
+    `relay.lowering.rescale.proof`. On AArch64 and NVIDIA's GPUs, it becomes instructions of 32-bit integers that need
+    no proof (`i32`). Otherwise it becomes the formula of TOSA's specification in 64-bit integers (`literal`), with an
+    i32 second rounding if the shift is at least 31. A shift `31 - e` is assumed to be at least 31: `relay-to-linalg`
+    writes it for exponents e that are not positive.
 
     If the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all forms can be
     in float32; on these GPUs, codes are converted to floats, and sums of them to codes, by instructions that also clip.
+    Only `literal` is used if the pass has the option `literal`, or if the module's target has no multiply-adds; for a
+    module without a target, multiply-adds are assumed.
 
-    The literal form: if the shift is at least 31, only the product and its first rounding are in i64; the second
-    rounding is in i32. `31 - e` is assumed to be at least 31: `relay-to-linalg` writes it for exponents that are not
-    positive.
+    Related arithmetic is replaced, too, where the results stay equal. A sum of two rescaled codes that is rescaled once
+    more becomes two multiply-adds, tried on all pairs of codes. A float that is divided by a constant, rounded and
+    clipped to integers becomes multiply-adds; with halves to even, the division becomes a product and a multiply-add. A
+    product of a code and a scale in float64, added to a number and rounded to float32, becomes one float32 multiply-add
+    if the float64 sum is exact. On x86, a clipped float that is rounded to even by adding a large number is rounded and
+    converted by one instruction. On a target without a floating-point unit, a product in float64 that is rounded and
+    clamped to codes becomes a product of integers.
     """
 
     name = "expand-apply-scale"
@@ -106,7 +106,7 @@ class ExpandApplyScale(TargetPass):
 
 def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal: bool) -> Counter[str]:
     """Expand every `tosa.apply_scale` of the function to arithmetic; return, for each of `FORMS`, the number of
-    channels that are computed in this form."""
+    channels that are computed in this form. With `literal`, only the form that follows TOSA's definition is used."""
     toward_zero = target.toward_zero
     entry = function.body.blocks[0]
     constants = Emitter(entry, function.location, before=entry.first_op)
@@ -167,9 +167,9 @@ def channels(op: ApplyScaleOp, calls: CallGraph) -> int:
 
 
 def upper_shift(op: ApplyScaleOp, shifts: list[Array], calls: CallGraph) -> SSAValue | int:
-    """Return the shift amount by which the upper 32-bit word of the product is reduced to one bit more than the result,
-    which is rounded away afterwards: `shift - 33`. It is an int if it is equal for all channels. Otherwise it is an
-    additional 8-bit operand per channel, so that it is not computed from the shift for each element."""
+    """Return `shift - 33`, the amount by which the upper 32-bit word of the product is shifted right; the result then
+    follows by rounding off one more bit. It is an int if it is equal for all channels. Otherwise it is an additional
+    8-bit operand per channel, so that it is not computed from the shift for each element."""
     every = np.concatenate(shifts) - (WORD + 1)
     if (every == every[0]).all():
         return int(every[0])
@@ -179,7 +179,8 @@ def upper_shift(op: ApplyScaleOp, shifts: list[Array], calls: CallGraph) -> SSAV
 def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = None) -> None:
     """%r = tosa.apply_scale %x, %m, %s => %r = (%x * %m + rounding) >> %s
 
-    `upper`: only the product's upper word is shifted, by this amount, and its last bit is rounded.
+    `upper`: if given, the product's upper 32-bit word alone is shifted right by this amount, and then once more by one
+    bit with rounding, which has the same result for shifts of 33 bits or more; `upper` is the shift minus 33.
     """
     block = op.parent_block()
     assert block is not None
@@ -218,9 +219,9 @@ def high_half(e: Emitter, product: SSAValue) -> SSAValue:
 
 
 def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, shift: SSAValue | int, twice: bool) -> SSAValue:
-    """Emit the product, shifted right by 33 to 62 bits and rounded, computed on its upper 32-bit word; `shift` is 33
-    less. The half that rounds is at least 2^32, and is added to the upper word; the lower word matters only for the
-    carry when `twice` adds 2^30 or -2^30, as DOUBLE_ROUND does."""
+    """Emit the rounding right shift of the i64 `product` by `shift + 33` bits (33 to 62), computed on the product's
+    upper 32-bit word; return the result as i32. The half that is added for rounding is at least 2^32, so the lower word
+    has no influence on the result, except by a carry if `twice` first adds 2^30 or -2^30, as DOUBLE_ROUND does."""
     if twice:
         sign = e(arith.AndIOp(op.value, e.constant(-(1 << 31), i32)))
         product = e(arith.AddiOp(product, e(arith.ExtSIOp(e(arith.XOrIOp(sign, e.constant(1 << 30, i32))), i64))))
@@ -231,7 +232,8 @@ def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, shift: SSAVal
 
 
 def by_any(e: Emitter, op: ApplyScaleOp, product: SSAValue, twice: bool) -> SSAValue:
-    """Emit a shift from 2 to 62: the specification's formula, in i64."""
+    """Emit the rounding right shift of the i64 `product` by the run-time value `op.shift`, 2 to 62, by the formula of
+    TOSA's specification, and return the result as i32; `twice` selects DOUBLE_ROUND."""
     shift = e(arith.ExtUIOp(op.shift, i64))
     half = e(arith.ShRUIOp(e(arith.ShLIOp(e.constant(1, i64), shift)), e.constant(1, i64)))
     rounded = e(arith.AddiOp(product, half))

@@ -19,13 +19,14 @@ from relay.errors import Unsupported
 from relay.lowering.externals import compiled
 
 ROW = 20
-"""The number of bytes per line."""
+"""The number of bytes on each line of the C arrays that are written."""
 
 
 @dataclass(frozen=True)
 class Regions:
-    """The external functions of a model called `name`. `by_name`: the functions by their names in the module, in the
-    order of their numbers."""
+    """The functions of a model that external compilers compiled, and the C code that an exported model needs to call
+    them. `name`: the prefix of the C names; `by_name`: the functions by their names in the module, in the order in
+    which the exported table `NAME_regions` has them."""
 
     name: str
     by_name: Mapping[str, CompiledFunction]
@@ -47,11 +48,14 @@ class Regions:
 
     @property
     def devices(self) -> list[str]:
-        """The prefixes of the vendors' C functions to link."""
+        """The prefixes of the C functions that run the external functions (PREFIX_init, PREFIX_execute,
+        PREFIX_destroy), each prefix once. The vendors' libraries that contain them must be linked to the exported
+        model."""
         return list(dict.fromkeys(made.device for made in self.functions))
 
     def header(self) -> str:
-        """Return the declarations for programs; empty without external functions."""
+        """Return the C declarations, for the header that programs include, of the table of external functions and of
+        the functions that initialize and destroy them; empty if there are no external functions."""
         name, macro = self.name, self.name.upper()
         if not self.functions:
             return ""
@@ -88,7 +92,8 @@ void {name}_destroy(void);
         )
 
     def code(self, include: str) -> str:
-        """Return the text of the C file; `include`: its first includes."""
+        """Return the text of the C file `NAME_regions.c`, which contains the artifacts and constants of all external
+        functions, and initializes and destroys them. `include`: the text of its first `#include` lines."""
         parts = [f"/* What external compilers made of parts of {self.name}. */\n{include}#include <stddef.h>\n"]
         parts += map(prototypes, self.devices)
         rows: list[str] = []
@@ -107,7 +112,8 @@ void {name}_destroy(void);
         return "\n".join([*parts, self.start()])
 
     def start(self) -> str:
-        """Return the text of the functions `init` and `destroy`."""
+        """Return the C text of `NAME_init`, which starts the devices of all external functions, and `NAME_destroy`,
+        which stops them."""
         name, made, stops = self.name, "", ""
         for number, each in enumerate(self.functions):
             state = f"{name}_regions[{number}]"
@@ -133,8 +139,9 @@ void {name}_destroy(void)
 """
 
     def runner(self, parameters: str, arguments: str) -> str:
-        """Return the text of `NAME_run` for object code whose entry `NAME_host` takes a table of functions and
-        states."""
+        """Return the C text of the function `NAME_run`, for the model called NAME. It calls the object code's entry
+        `NAME_host` with a table of the external functions and their states. `parameters` is the text of the parameters
+        that both functions share, and `arguments` that of the arguments that pass them on."""
         name = self.name
         rows = ",\n        ".join(
             f"{{{each.device}_execute, {name}_regions[{number}].state}}" for number, each in enumerate(self.functions)
@@ -163,7 +170,7 @@ int32_t {name}_run(void *arena, {parameters})
 
 
 def prototypes(device: str) -> str:
-    """Return prototypes of the device's functions."""
+    """Return the C prototypes of the three functions that initialize, execute and destroy an artifact on a device."""
     return (
         f"int32_t {device}_init(const void *artifact, uint64_t size, const void *const *constants, void **state);\n"
         f"int32_t {device}_execute(void *state, void **tensors);\n"

@@ -27,8 +27,9 @@ def float_abi(target: CpuTarget) -> str:
 
 
 def compiler_flags(target: CpuTarget) -> list[str]:
-    """Return the flags with which GCC and Clang compile programs for the same processor, on targets without an
-    operating system, whose compilers do not imply them."""
+    """Return the flags that make GCC and Clang compile C programs for the target's processor and calling convention.
+    They are needed for Arm and RISC-V without an operating system, and empty for other targets, whose compilers use the
+    right ones by default."""
     first, *_ = target.triple.split("-")
     if target.has_threads or not first.startswith(("arm", "thumb", "riscv")):
         return []

@@ -27,9 +27,9 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
 
 def called(module: ModuleOp) -> dict[str, FuncOp]:
-    """Return the external functions that are called, by name, in the order of the module, which is the table's order.
-    Raises Unsupported for a call of a declaration that no compiler has compiled, and for a call of an external function
-    inside a kernel."""
+    """Return the external functions that are called, by name, in the order of their declarations in the module: the
+    order of the table of addresses that native code gets. Raises Unsupported for a call of a declaration that no
+    compiler has compiled, and for a call of an external function inside a kernel."""
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if all(function.body.blocks for function in functions):
         return {}
@@ -52,7 +52,8 @@ def called(module: ModuleOp) -> dict[str, FuncOp]:
 
 
 def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]:
-    """Return the rows of the graph's `externals`; the constants that they need are added to `params`."""
+    """Return a description of each external function, for the entry `externals` of an executable's graph: its symbol,
+    compiler, version, tensors and constants. The constants themselves are added to `params`."""
     rows: list[dict[str, Any]] = []
     every = compiled(module)
     graph = CallGraph(module.walk() if every else ())
@@ -81,7 +82,8 @@ def artifacts(module: ModuleOp) -> dict[str, bytes]:
 
 
 def sources(module: ModuleOp) -> dict[str, Callable[[], str]]:
-    """Return functions for the compilers' source texts, by `SYMBOL.KIND`."""
+    """Return the source texts that external compilers kept of their functions, by `SYMBOL.KIND` (the function's symbol
+    and the kind of text), each as a function that returns the text."""
     found: dict[str, Callable[[], str]] = {}
     for made in compiled(module).values():
         for kind, text in made.sources.items():
@@ -90,8 +92,8 @@ def sources(module: ModuleOp) -> dict[str, Callable[[], str]]:
 
 
 def compiled(module: ModuleOp) -> dict[str, artifact.CompiledFunction]:
-    """Return the compiled external functions that are called, by name, in the order of their addresses in the table
-    of functions. Raises Malformed if two have the same symbol."""
+    """Return the compiled external functions that the module calls, by name, in the order in which the table passed to
+    the native code contains their addresses. Raises Malformed if two of them have the same symbol."""
     found = {name: artifact.read(function) for name, function in called(module).items()}
     names: dict[str, str] = {}
     for name, made in found.items():
@@ -101,7 +103,7 @@ def compiled(module: ModuleOp) -> dict[str, artifact.CompiledFunction]:
 
 
 def _form(type: Attribute) -> list[Any]:
-    """Return the shape and dtype of a tensor in the graph's format."""
+    """Return the shape and dtype of a tensor as `[[2, 3], "float32"]`, for the JSON description of an executable."""
     if not is_tensor(type):
         raise Unsupported(f"external function: {type}", "is no tensor")
     return [list(type.get_shape()), str(dtype_of(type.element_type))]

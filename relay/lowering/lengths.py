@@ -37,8 +37,8 @@ FROM_TYPES = ("function_type", "operandSegmentSizes")
 
 
 Tables = Mapping[bytes, Callable[[int], Array]]
-"""For constants that depend on the length: a function from a length to its constant, by the bytes of the constant for
-the maximum."""
+"""Functions that compute the constants that depend on the length of the sequence: each maps a length to the constant
+for it. The key of a function is the constant for the maximum length, as bytes."""
 
 
 def mark(module: ModuleOp, shorter: ModuleOp, maximum: int, tables: Tables = MappingProxyType({})) -> None:
@@ -46,8 +46,8 @@ def mark(module: ModuleOp, shorter: ModuleOp, maximum: int, tables: Tables = Map
     last argument. `shorter`: the same model, lowered in the same way for a length that is one less.
 
     The two may differ only in such axes, in numbers that are one less in `shorter`, in constants whose first part is
-    the constant in `shorter`, and in `tables`, whose constants for all lengths the module then contains. Raises
-    Unsupported if they differ in anything else.
+    the constant in `shorter`, and in the constants of `tables`, each of which is replaced by one array of its values
+    for all lengths. Raises Unsupported if they differ in anything else.
     """
     comparison = Comparison(maximum, tables)
     functions, others = functions_of(module), functions_of(shorter)
@@ -86,7 +86,7 @@ def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
 
 
 def replace_number(constant: arith.ConstantOp, offset: int) -> None:
-    """Replace a constant by the length plus `offset`."""
+    """Replace a constant by the length of the sequence, which is the last argument of its function, plus `offset`."""
     function = function_of(constant)
     assert function is not None
     b, type = Before(constant), constant.result.type
@@ -215,7 +215,8 @@ class Comparison:
                     raise Unsupported(place(one), f"its {key} follows from the length")
 
     def shapes(self, one: Attribute | None, other: Attribute | None) -> bool:
-        """Whether two shapes are equal, except for axes of the length."""
+        """Whether two shapes are equal, except that an axis whose size is the length of the sequence is one shorter in
+        `other`, which belongs to the module for a length of one less."""
         if not isa(one, DenseArrayBase[IntegerType]) or not isa(other, DenseArrayBase[IntegerType]):
             return False
         first, second = int_values(one), int_values(other)
@@ -301,7 +302,8 @@ def open_extents(function: FuncOp) -> None:
 
 
 def set_extents(value: SSAValue, axes: Attribute) -> None:
-    """Turn the sizes of these axes of a memref into extents."""
+    """Change the type of a memref so that the sizes of these axes are known only at run time (`Extent`), and the
+    present sizes are their maximum."""
     if is_buffer(type := value.type):
         shape = list(type.get_shape())
         for axis in int_values(axes) if isa(axes, DenseArrayBase[IntegerType]) else ():
@@ -310,7 +312,8 @@ def set_extents(value: SSAValue, axes: Attribute) -> None:
 
 
 def close_extents(function: FuncOp) -> None:
-    """Replace all extents by plain integers."""
+    """Replace each size that is known only at run time (`Extent`), in the types of all memrefs of the function, by its
+    maximum."""
     for value in list(values_of(function)):
         if is_buffer(type := value.type) and any(isinstance(size, Extent) for size in type.get_shape()):
             retype(value, [int(size) for size in type.get_shape()])

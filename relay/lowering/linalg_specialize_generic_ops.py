@@ -101,7 +101,8 @@ def linear(map: AffineMap) -> Array | None:
 
 
 def selects(matrix: Array, dims: Sequence[int]) -> bool:
-    """Whether the results of a map are exactly these dimensions."""
+    """Whether an indexing map, given as its matrix [results, dimensions], has exactly the dimensions `dims` as its
+    results, in this order."""
     return np.array_equal(matrix, np.eye(matrix.shape[1], dtype=int)[list(dims)])
 
 
@@ -207,7 +208,8 @@ def rebuilt(
     zero_points: Sequence[SSAValue | None],
     properties: Mapping[str, Attribute],
 ) -> Operation:
-    """Return the named op with the nest's operands; zero points, 0 if missing, become inputs, too."""
+    """Return a named op of class `kind` with the operands of `generic`, and with `zero_points` as further inputs; a
+    constant 0 replaces a zero point that is None."""
     body = generic.body.clone()
     values: list[SSAValue] = []
     for number, point in enumerate(zero_points, 2):

@@ -34,7 +34,8 @@ ENTRY = "relay_main"
 """The symbol of the wrapper of `@main` that takes one pointer to a table of pointers."""
 
 WRITERS: dict[str, Writer] = SCALAR | MEMORY | CONTROL | TILES
-"""The writers of ops that are not in the tables of `relay.lowering.llvm.rows`."""
+"""Functions that write an op as LLVM IR text, by the op's name, for ops that the tables of `relay.lowering.llvm.rows`
+lack."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,14 @@ def program(
     apart: bool = False,
 ) -> Program:
     """Return the LLVM IR of the module; `attributes` are added to every function. If there are parallel loops and a
-    `triple` is given, the functions of a team of threads are included. `entry` writes the public function instead of
-    `relay_NAME`, given the number of `@main`'s arguments. `ready` is called with modules that are compiled separately
-    (see `Units`), while others are written. With `counters`, a machine's triple, `@main` counts the ticks of each call
-    (`llvm.counters`) in numbers whose address ends its table. An index has `index_bits`: 64 if there are parallel
-    loops. `repeated`: include a function that executes `@main` for a batch of inputs (`llvm.repeat`), which needs a
-    `triple`. `apart`: each kernel is a separate module. Raises Unsupported for an operation other
-    than those of loops over planned memory, such as `scf`, `memref` and `vector`."""
+    `triple` is given, the functions of a team of threads are included. `entry` writes the public function of `@main`,
+    given the number of its arguments; by default, each public function NAME gets a function `relay_NAME`. `ready` is
+    called with the text of each module that can be compiled separately (see `Units`), while others are written.
+    `counters`: if not empty, the triple of the machine whose clock ticks `@main` counts for each of its calls
+    (`llvm.counters`); the address of the counters is the last entry of its argument table. `index_bits`: the width of
+    an index, which must be 64 if there are parallel loops. `repeated`: include a function that executes `@main` for a
+    batch of inputs (`llvm.repeat`), which needs a `triple`. `apart`: each kernel is a separate module. Raises
+    Unsupported for an operation other than those of loops over planned memory, such as `scf`, `memref` and `vector`."""
     declarations: dict[str, str] = {}
     functions: dict[str, FunctionText] = {}
     entries: list[str] = []

@@ -31,7 +31,7 @@ SHORT: dict[str, Callable[[Arithmetic, SSAValue, Attribute], SSAValue]] = {
     "math.erf": functions.erf,
     "math.expm1": functions.expm1,
 }
-"""Functions that are computed in f32."""
+"""The emitters of functions of floats of at most 32 bits that are computed in f32, by the name of the op."""
 
 READ = ONE, HALF, ROOT, INVERSE_ROOT = 1.0, 0.5, sqrt(2), sqrt(0.5)
 """The constants by which a GELU is recognised."""
@@ -68,7 +68,7 @@ LONG: dict[str, Callable[..., SSAValue]] = {
 
 @dataclass(frozen=True)
 class MathExpandOps(TargetPass):
-    """Turn functions such as `math.exp` into polynomials over `arith`, of scalars and vectors.
+    """Expand functions such as `math.exp`, of scalars and vectors, into polynomials in `arith`.
 
     They are `exp`, `expm1`, `log`, `tanh`, `erf`, `sin`, `cos`, `tan`, their inverse and hyperbolic ones, `powf`,
     `log2` and `log10`. Results in f32 are within 2 units of the last place, including denormals, and special values are
@@ -113,7 +113,8 @@ class MathExpandOps(TargetPass):
 
 
 def expansion(op: Operation, target: Target = UNKNOWN) -> Callable[[], SSAValue] | None:
-    """Return a function that emits the expansion of the op before it, and returns the value; None if the op is kept."""
+    """Return a function that inserts, before the op, the ops that replace it, and returns their value. None if the op
+    is not expanded."""
     if op.name == arith.DivfOp.name and isinstance(op, arith.DivfOp):
         return inverse_root(op, target) or over_constant(op, target)
     if op.name not in SHORT and op.name not in WIDE and op.name != "arith.truncf":

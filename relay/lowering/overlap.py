@@ -47,14 +47,15 @@ class Linear:
         return Linear(self.constant + factor * other.constant, terms)
 
     def of(self, loop: scf.ForOp) -> int:
-        """Return the coefficient of a loop's induction variable."""
+        """Return the coefficient of a loop's induction variable in this form; 0 if the variable does not occur."""
         return self.terms.get(loop.body.block.args[0], 0)
 
 
 @dataclass(frozen=True)
 class Access:
-    """Bytes of an argument, `size` from `start` on, that an operation accesses. `step`: the operation's position in the
-    function's text; `loops`: those around it, the outermost first."""
+    """An access of an operation to an argument's memory: `size` bytes from offset `start` on, which is linear in the
+    loop variables. `step`: the operation's position in the function's text; `loops`: the loops around the operation,
+    the outermost first."""
 
     start: Linear
     size: int
@@ -81,8 +82,9 @@ def distance(function: FuncOp, read: int, written: int) -> int:
 
 
 def overlap(function: FuncOp, reads: Collection[int], writes: Collection[int]) -> None:
-    """Let arguments of a kernel overlap others that it writes. Loads from them with loop-invariant addresses are
-    hoisted out of loops: LLVM, which must expect a write to the address, would load it in each iteration."""
+    """Declare, in an attribute of a kernel, that its arguments number `reads` and the arguments number `writes`, which
+    it writes, may overlap in memory. Loads from `reads` with loop-invariant addresses are hoisted out of loops, because
+    LLVM, which must expect writes to these addresses, would repeat them in each iteration."""
     function.attributes[OVERLAPPING] = ints(sorted(overlapping(function).union(reads, writes)))
     sources = [function.body.block.args[n] for n in reads]
     for loop in [op for op in walked(function) if isinstance(op, scf.ForOp) and runs(op)][::-1]:
@@ -140,8 +142,9 @@ def turns(loop: scf.ForOp) -> tuple[int, int, int]:
 
 
 def accesses(argument: SSAValue, numbers: Mapping[Operation, int], kind: Sequence[str]) -> list[Access] | None:
-    """Return the accesses of this kind to an argument, including those of operations that read and write; None if one
-    is in a region other than a loop or branch, or the argument is used in a way that cannot be followed."""
+    """Return the accesses to an argument by operations with the names `kind` (`READS` or `WRITES`), and by operations
+    that may both read and write. None if one is in a region other than a loop or branch, or the argument is used in a
+    way that cannot be followed. `numbers`: the position of each operation in the function's text."""
     found: list[Access] = []
     for use in argument.uses:
         op = use.operation

@@ -30,16 +30,19 @@ every thread repeats these ops."""
 class Parallelize(Pass):
     """Turn one independent loop of each nest into `scf.parallel`.
 
-    Of a nest's marked loops, that is the one with which two threads should finish first, by an estimate of cycles.
-    `fork`: the cycles for starting threads on a loop, and for waiting for them. A mark may contain the traffic between
-    cores: `{weights = 512}`, bytes that each core reads, or `{data = 4096, pixels = 49, pixel = 16}`, bytes that
-    another core wrote, and how often cores write to one cache line alternately unless `pixel` bytes are whole lines; or
-    a number of cycles. Then the loop around the one that is shared can get the mark `relay.shared`: threads share the
-    inner loop once, for all iterations of the outer one. If all loops together, including the cost for unshared kernels
-    of reading what several cores wrote, would save less than `least` cycles, nothing is changed, because waking up
-    threads takes longer. All other marks are removed. `threads` in a kernel's `relay.schedule` records the choice: the
-    loops that are shared, by their numbers among the marked loops of the kernel, in the order of the text. If `threads`
-    is there already, it determines the choice.
+    Of the loops with the attribute `relay.independent`, it chooses the one that two threads are estimated to finish
+    first, or none if one thread is faster. `fork`: the cycles for starting threads on a loop, and for waiting for them.
+    The attribute's value may hold the extra cost of several cores: a number of cycles, or what the cores transfer.
+    `{weights = 512}`: bytes that every core reads. `{data = 4096, pixels = 49, pixel = 16}`: bytes of the data, half of
+    which another core wrote; the number of result pixels; and the bytes that an iteration writes of each pixel. Unless
+    these fill whole cache lines, two cores write to the same line for each pixel.
+
+    If there is such a cost, a loop inside may be chosen instead. The outer loop then gets the attribute `relay.shared`:
+    threads start once for all its iterations. Nothing is changed if the total saving, reduced by the cycles in which
+    kernels without a parallel loop read what several cores wrote, is below `least` cycles, about the time to wake up
+    threads. The entry `threads` of a kernel's `relay.schedule` records the chosen loops, by their numbers among the
+    independent loops of the kernel, in the order in which these are printed; an existing entry determines the choice.
+    The pass removes `relay.independent` from all loops.
     """
 
     name = "parallelize"
@@ -101,7 +104,8 @@ class Parallelize(Pass):
         return saved, found
 
     def best(self, loop: scf.ForOp, costs: Costs) -> tuple[float, list[Shared]]:
-        """Return the least cost of the loop in cycles, and the loops inside it that are shared for it."""
+        """Return the least cost of the loop in cycles, and the loops (`loop` itself, or loops inside it) that must be
+        divided among threads to reach this cost; none if one thread is fastest."""
         threads, fork = costs.costs.planned_threads, costs.costs.fork if self.fork is None else self.fork
         alone = costs.of(loop)
         options: list[tuple[float, list[Shared]]] = [(alone, [])]
@@ -121,8 +125,9 @@ class Parallelize(Pass):
 
 @dataclass(frozen=True)
 class Shared:
-    """A loop whose iterations threads share (`loop`), and the loop around it for all of whose iterations the threads
-    start only once (`around`), which may be `loop` itself."""
+    """A loop whose iterations are divided among threads (`loop`), and the loop around it before which the threads are
+    started (`around`), or `loop` itself: all threads execute every iteration of `around`, and their share of `loop` in
+    it."""
 
     around: scf.ForOp
     loop: scf.ForOp
@@ -159,8 +164,9 @@ def apart(loop: scf.ForOp, costs: CpuCosts) -> int:
 
 
 def independent(loop: scf.ForOp, costs: CpuCosts) -> Iterator[scf.ForOp]:
-    """Yield the loop if it is independent. If executing its iterations on several cores has extra costs, and its body
-    contains only one other loop besides pure ops, that loop is treated in the same way."""
+    """Yield the loops whose iterations threads may share: the given one, if its iterations are independent. If sharing
+    them costs extra cycles for transfers between cores, and the body has only one loop besides `PURE` ops, also that
+    inner loop, on the same conditions, and so on inwards."""
     while INDEPENDENT in loop.attributes and not loop.iter_args:
         yield loop
         if not apart(loop, costs):

@@ -147,8 +147,8 @@ TRIES = 16
 """The number of placement orders that are tried if results may overlap inputs; for six models, more orders found no
 smaller arena."""
 Distances = Mapping[tuple[str, str], int]
-"""For pairs of names, of a result and of an input whose last use is the call that computes the result: the least number
-of bytes by which the result has to start before the input, if they overlap."""
+"""Maps a pair (result, input) of a call that is the last use of the input to the least number of bytes by which the
+result has to start before the input, if they share memory. Both are given by name."""
 
 
 def place(pieces: Sequence[Piece], distances: Distances | None = None) -> int:
@@ -157,8 +157,8 @@ def place(pieces: Sequence[Piece], distances: Distances | None = None) -> int:
 
     Largest first, each in the lowest gap that fits: a simple rule, and close to the best for static plans. Source:
     Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (greedy by size). If results may
-    overlap inputs, later pieces come first among equal sizes, because an input is placed after its result, and in each
-    of the following tries the piece that ends highest comes first.
+    overlap inputs, later pieces come first among equal sizes, because an input is placed after its result; then the
+    placement is repeated several times, each time with the piece first that ended highest before, and the best is used.
     """
     best = sorted(pieces, key=lambda p: (-p.size, p.first, p.name))
     total, used = place_in_order(best, {}), dict[tuple[str, str], int]()
@@ -176,8 +176,8 @@ def place(pieces: Sequence[Piece], distances: Distances | None = None) -> int:
 
 
 def place_in_order(pieces: Sequence[Piece], distances: Distances) -> int:
-    """Give each piece, in this order, the lowest offset that the pieces before it leave free; return the arena's
-    size."""
+    """Give each piece, in this order, the lowest offset at which it overlaps no earlier piece that is live at the same
+    time, except as `distances` allow; return the arena's size."""
     placed: list[Piece] = []
     for piece in pieces:
         taken: list[tuple[int, int]] = []

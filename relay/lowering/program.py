@@ -50,8 +50,9 @@ class FunctionText:
 
 @dataclass(frozen=True)
 class Program:
-    """The LLVM IR of a module: functions by name in order, `entries`, the text after them, and the declarations of LLVM
-    intrinsics that they use."""
+    """The LLVM IR of a module: its functions by name, in order; `entries`, the texts that follow them, which define the
+    entry points and the functions of a team of threads; and the declarations of external functions and LLVM intrinsics
+    that both use. `attributes`: the text of LLVM attributes of all functions."""
 
     functions: Mapping[str, FunctionText]
     entries: Sequence[str]
@@ -65,7 +66,8 @@ class Program:
         return self._module([*functions, *self.entries], self.declarations.values())
 
     def part(self, own: Sequence[FunctionText], entries: Sequence[str] = ()) -> str:
-        """Return a unit of some functions, with declarations of the others that they use."""
+        """Return the LLVM IR of a module that defines the functions `own` and the texts `entries`, and declares the
+        other functions that they use."""
         texts = [*(function.text("hidden") for function in own), *entries]
         used = dict.fromkeys(name for text in texts for name in USED.findall(text))
         names = {function.name for function in own}
@@ -79,9 +81,9 @@ class Program:
 
 class Units:
     """Divides a program into units, modules that are compiled separately and linked, while its functions are written
-    one by one; passes each unit to `ready`. A unit has at least `UNIT_SIZE` characters, or one function with `apart`;
-    the last one contains the functions that call others, and all entries. A program too short for two units is passed
-    as one module."""
+    one by one; calls `ready` with the text of each unit. If `apart`, each unit is one function, else it has at least
+    `UNIT_SIZE` characters; the last unit has the functions that call others, and all entries. A program too short for
+    two units is passed as one module."""
 
     def __init__(self, program: Program, names: Iterable[str], ready: Callable[[str], object], apart: bool = False):
         self.program, self.names, self.ready = program, frozenset(names), ready
@@ -92,7 +94,7 @@ class Units:
         self.told = 0
 
     def add(self, function: FunctionText) -> None:
-        """Add the next function, which the program already contains."""
+        """Assign the next function of the program to a unit, and pass units that are complete to `ready`."""
         if not function.private or not self.names.isdisjoint(USED.findall(function.body + function.tasks)):
             self.last.append(function)
             return
@@ -105,7 +107,8 @@ class Units:
             self.told += 1
 
     def finish(self) -> None:
-        """Emit the last unit; the program is complete."""
+        """Pass the last unit (a module that is compiled separately) to `ready`: it has all functions that are left and
+        the entries, or is the whole program if no unit was passed before."""
         self.ready(
             self.program.part([*self.group, *self.last], self.program.entries) if self.told else self.program.text
         )

@@ -152,7 +152,8 @@ class FunctionLowering:
             self.values[before] = after
 
     def results(self, e: Emitter, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """Emit an op that is not part of a group; return its results."""
+        """Emit an op that is not part of a `Group`, elementwise ops that become one `linalg.generic`; return its
+        results."""
         if (lowering := LOWERINGS.get(type(op))) is not None:
             return lowering(e, op, operands)
         if isinstance(op, scf.IfOp | scf.WhileOp):

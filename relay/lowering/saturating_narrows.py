@@ -62,8 +62,8 @@ def splat(value: SSAValue) -> int | None:
 
 
 def whole(b: LoopBuilder, value: SSAValue, lanes: int) -> SSAValue:
-    """Return the value; if it is a conversion of float64, return a conversion to 64 bits, truncated to 32, instead:
-    LLVM would turn a clamped conversion to 32 bits into a saturating one, lane by lane."""
+    """Return a vector of `lanes` i32. If it is converted from f64, the conversion to i64, truncated to i32, replaces
+    it: LLVM would merge a conversion to i32 and its clamp to a saturating conversion, done lane by lane."""
     owner = value.owner
     if not isinstance(owner, FPToSIOp | arith.FPToSIOp) or scalar_of(owner.operands[0].type) != f64:
         return value

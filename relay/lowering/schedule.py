@@ -26,22 +26,23 @@ from relay.target import CpuTarget
 from relay.transforms.dead_ops import erase_dead
 
 EMITTED = scf.ForOp | memref.StoreOp | vector.StoreOp
-"""Ops that a scheduled function contains."""
+"""Ops at least one of which a function contains once it is scheduled, as it has loops or stores then."""
 
 
 @dataclass(frozen=True)
 class Schedule(TargetPass):
-    """Turn `linalg` ops and copies into `scf` loops over `vector`, `arith` and `memref`. Those are `linalg.fill`,
-    `linalg.generic` and `memref.copy`.
+    """Turn `linalg` ops and copies into `scf` loops over `vector`, `arith` and `memref`.
+
+    The ops are `linalg.fill`, `linalg.generic` and `memref.copy`.
 
     A convolution, depthwise convolution or matrix product whose weights are constants in every caller becomes a
     register-tiled micro-kernel, with the elementwise operation that follows it as epilogue; the pass packs its weights.
     The choice depends on the module's target. A kernel's attribute `relay.schedule` records the decisions about each of
     its operations, and their reasons (`print-choices` prints a table). If it is there already, the pass follows the
     decisions in it and makes the others: `{strategy = "nest"}`, or `{strategy = "contraction", tile = [8, 48]}` for a
-    register tile of 8 pixels x 48 channels. The option `tile` asks for one, `8x48`, in all kernels without the
-    attribute, and `records`, the text of the schedules that `relay.tune` measured, applies these to the kernels that it
-    contains. See docs/schedules.md.
+    register tile of 8 pixels x 48 channels. The option `tile`, such as `8x48`, sets the register tile in all kernels
+    without the attribute; the option `records`, the text of schedules that `relay.tune` measured, applies them to the
+    kernels that the text contains. See docs/schedules.md.
     """
 
     name = "schedule"
@@ -117,8 +118,9 @@ class FunctionScheduler:
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
 
     def recorded(self) -> Decisions | None:
-        """Return the decisions that a record contains for a kernel without the attribute; None without a record, or if
-        it does not apply to the kernel's constants."""
+        """Return the decisions of the tuning record of this kernel. None if the kernel has an attribute
+        `relay.schedule`, which has precedence, if there is no record, or if its decisions are not possible with the
+        kernel's constants."""
         if not self.known or ATTRIBUTE in self.function.attributes:
             return None
         text = self.known.get(signature_of(self.function, self.given))
@@ -147,7 +149,8 @@ class FunctionScheduler:
                     self.control(op)
 
     def write(self, ops: Iterable[Operation]) -> None:
-        """Write the padded copies that operations read."""
+        """Emit the loops that fill the padded buffers (copies of data with a border) that `ops` read, unless they are
+        emitted already."""
         for operand in [operand for op in ops for operand in op.operands]:
             self.emission.write(operand)
 

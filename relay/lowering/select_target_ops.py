@@ -38,9 +38,9 @@ class SelectTargetOps(TargetPass):
     intrinsic takes, or, if the target has none, products in `arith` and `vector`; the functions are removed. On x86,
     `arith.maximumf` and `arith.minimumf` of vectors become comparisons and selects, because x86's instruction returns
     its second operand if one is NaN; the maximum of a softmax, which may ignore NaN, becomes one comparison and one
-    select. Maxima and minima of f16 extended to f32 become the same if the target has no f16 arithmetic: LLVM would
-    compute them in f16, on AArch64 lane by lane. On microcontrollers, all maxima and minima become the same: LLVM would
-    call `fmaximumf`, which their C libraries lack. If the target has no fused multiply-adds, `vector.fma` becomes a
+    select. So do those of vectors extended from f16 to f32 if the target has no f16 arithmetic: LLVM would compute them
+    in f16, on AArch64 lane by lane. On microcontrollers, all maxima and minima become comparisons and selects: LLVM
+    would call `fmaximumf`, which their C libraries lack. Without fused multiply-adds, `vector.fma` becomes a
     product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors that are clamped to 8-bit codes are
     narrowed twice, with saturation. If no instruction computes 64 bits of a product (Cortex-M0), `arith.muli` of i64
     becomes products of 32 bits: LLVM would call `__muldi3`.
@@ -197,7 +197,8 @@ def spelled(b: LoopBuilder, op: CallOp, product: DotProduct, dot: Dot) -> SSAVal
 
 
 def spelled_out(b: LoopBuilder, op: CallOp, dot: DotProduct) -> SSAValue:
-    """Return the dot product as products of extended factors, one product of each sum at a time."""
+    """Return the dot product computed without a special instruction: for each k, the k-th factors of all sums are
+    picked by a shuffle, extended, multiplied, and added to the sums."""
     total, data, weights = op.arguments
     for k in range(dot.group):
         picked = [b.shuffle(value, value, lanes) for value, lanes in zip((data, weights), dot.factors(k), strict=True)]

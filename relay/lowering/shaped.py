@@ -68,13 +68,14 @@ def at_most(size: int) -> int:
 
 def elements(shape: tuple[int, ...]) -> int:
     """Return the number of elements from the first to the last one in memory. If only the leading size is an `Extent`
-    (known only at run time), the result is an `Extent`. If another size is one, the result is computed from the maximum
-    sizes, because shorter rows leave gaps between them."""
+    (known only at run time), the result is an `Extent`. If another size is an `Extent`, the result is computed from the
+    maximum sizes, because shorter rows leave gaps between them."""
     return prod(shape) if leads(shape) else prod(map(int, shape))
 
 
 def leads(shape: tuple[int, ...]) -> bool:
-    """Whether all elements are contiguous in memory: no size known only at run time has another size before it."""
+    """Whether all elements of a buffer are contiguous in memory, although it is allocated for the largest possible
+    sizes: all sizes before one that is known only at run time are 1."""
     behind = False
     for size in shape:
         if behind and isinstance(size, Extent):

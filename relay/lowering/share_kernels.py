@@ -42,22 +42,23 @@ code."""
 Arguments = Mapping[BlockArgument, Sequence[SSAValue]]
 """The values that calls pass for each argument of a kernel."""
 Codes = tuple[int, int]
-"""The least and the greatest 8-bit code."""
+"""A range of 8-bit codes: (lowest, highest)."""
 
 
 class Numbers:
     """Decides which constants of kernels may differ: in this class, all whose type is in `NUMBERS`."""
 
     def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
-        """Return a key of what must be equal in kernels that are merged, for a constant operand: the whole constant if
-        it may not differ, None if it may have any value."""
+        """Return what two kernels must have in common at this constant operand to be merged: the constant's attribute
+        if the constants must be equal, None if they may differ."""
         constant = op.operands[index].owner
         assert isinstance(constant, arith.ConstantOp)
         splat = not isinstance(constant.value, DenseIntOrFPElementsAttr) or constant.value.is_splat()
         return None if splat and scalar_of(constant.result.type) in NUMBERS else constant.value
 
     def codes(self, op: Operation) -> Codes | None:
-        """Return the codes to which the operation's body clamps, if the operation is part of the clamp; else None."""
+        """Return the range of 8-bit codes, (lowest, highest), if the operation is part of a clamp to it at the end of a
+        body; else None. In this class, always None."""
         return None
 
     def mark_codes(self, block: Block, codes: Codes) -> None:
@@ -81,7 +82,8 @@ class Kernel:
 
     @staticmethod
     def of(function: FuncOp, calls: Sequence[CallOp], inside: Sequence[Operation], rule: Numbers) -> Kernel:
-        """Return the kernel of a function with these operations; `rule`: decides which constants may differ."""
+        """Describe a function for merging, with its calls and the operations `inside` it. `rule` decides which of its
+        constants may differ from those of a function that it is merged with."""
         arguments = function.body.block.args
         given = {argument: [call.arguments[argument.index] for call in calls] for argument in arguments}
         ops = [op for op in inside if not isinstance(op, arith.ConstantOp)]
@@ -167,7 +169,7 @@ def is_number(value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class ShareKernels(Pass):
-    """Merge vectorized kernels that differ only in their constants into one kernel. Layers that were quantized one by
+    """Merge scheduled kernels that differ only in their constants into one kernel. Layers that were quantized one by
     one have such kernels. The merged kernel loads its constants: each call passes them in a buffer for each type. A
     constant that is equal in all calls stays in the kernel, as do sizes. The code is generated once for all of them."""
 
@@ -182,7 +184,8 @@ class ShareKernels(Pass):
 
 
 def share_alike(op: ModuleOp, rule: Numbers) -> None:
-    """Merge kernels that differ only in constants that may differ, for targets with vectors."""
+    """Merge kernels that are equal except for constants that `rule` allows to differ; each call then passes its
+    constants. Does nothing for targets without vectors."""
     if not target_of(op).has_vectors:
         return
     functions = [each for each in op.body.block.ops if isinstance(each, FuncOp) and each.body.blocks]
@@ -252,7 +255,8 @@ def share(kernel: Kernel, rule: Numbers) -> None:
 
 
 class Given:
-    """Loads the constants that calls pass, at the start of a kernel, from one more argument for each type."""
+    """Adds arguments to a merged kernel through which each call passes its own constants: one buffer for each type of
+    constants, from which the kernel loads all of them at its start."""
 
     def __init__(self, block: Block, columns: Mapping[Attribute, Mapping[bytes, Array]]):
         self.block, self.start = block, block.first_op
@@ -266,14 +270,16 @@ class Given:
                 self.known[type, key] = self.add(memref.LoadOp.get(argument, [index]))
 
     def add(self, op: Operation) -> SSAValue:
-        """Insert an op before the old body of the kernel."""
+        """Insert an op at the start of the kernel, after those that this method has inserted before; return the op's
+        only result."""
         assert self.start is not None
         self.block.insert_op_before(op, self.start)
         return op.results[0]
 
     def instead(self, constant: SSAValue, type: Attribute, key: bytes, codes: Codes | None) -> SSAValue:
-        """Return a loaded number that replaces a constant: extended if it has 8 bits, with the sign of `codes`, and
-        broadcast for a vector."""
+        """Return the value that replaces `constant` in the kernel: the number that is loaded from the argument of type
+        `type` for the constant's `key`. It is broadcast if the constant is a vector; otherwise an integer narrower than
+        the constant is extended, with sign if the range `codes` has negative codes."""
         value, wanted = self.known[type, key], constant.type
         if type == wanted:
             return value

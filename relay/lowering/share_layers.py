@@ -1,8 +1,8 @@
 """`share-layers`: merges layers that differ only in constants into one kernel before they are scheduled.
 
-`schedule` and later passes depend on some constants: the clamp of codes and their zero point decide about instructions
-that saturate, zero points of computed matrices about sums of their codes. Kernels that differ in these are merged if
-all of them would be scheduled alike.
+`schedule` and later passes depend on some constants: on the clamp of codes and their zero point, since some allow
+instructions that saturate, and on the zero points of computed matrices, since some need sums of the matrix's codes.
+Kernels that differ in such constants are merged if all of them would be scheduled alike.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ FACTORS = frozenset({arith.MulfOp.name, math.FmaOp.name, math.CopySignOp.name})
 CLIPS = frozenset({arith.MinimumfOp.name, arith.MaximumfOp.name, arith.CmpfOp.name, arith.SelectOp.name})
 SATURATED = FACTORS | CLIPS | {arith.AddiOp.name}
 EDGES = (0, 128, -128)
-"""Zero points that need fewer sums of codes than others."""
+"""Zero points that are never merged into a shared kernel's loaded constants: with one of them as a constant, a kernel
+that multiplies two computed tensors needs fewer sums of codes than with any other."""
 FLAGS: Mapping[Codes, Attribute] = {codes: flags for flags, codes in RANGES.items() if flags is not None}
 
 
 @dataclass(frozen=True)
 class ShareLayers(Pass):
-    """Merge kernels that differ only in their constants into one kernel. Layers that were quantized one by one have
-    such kernels. The merged kernel loads its constants: each call passes them in a buffer for each type. It is
+    """Merge kernels that differ only in constants that do not affect their schedules. Layers that were quantized one by
+    one have such kernels. The merged kernel loads its constants: each call passes them in a buffer for each type. It is
     scheduled once. Only constants on which no schedule depends may differ: factors, zero points of codes, and the
     bounds of clamps to all codes; `arith.trunci` then has a flag that its operand is a code (`overflow<nuw>` for
     unsigned ones, `overflow<nsw>` for signed ones). A constant that is equal in all calls stays in the kernel."""
@@ -53,7 +54,7 @@ class ShareLayers(Pass):
 
 
 class FreeNumbers(Numbers):
-    """Decides which constants may differ: those on which no schedule depends."""
+    """Decides which constants may differ between kernels that are merged: those on which no schedule depends."""
 
     def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
         constant = op.operands[index].owner
@@ -79,9 +80,10 @@ class FreeNumbers(Numbers):
 
 
 def free_of(op: Operation, index: int, value: float | None, given: Arguments) -> tuple[Hashable, ...] | None:
-    """Decide whether kernels can be merged although they differ in a constant: operand `index` of `op`, with this
-    value. Return None if they cannot, else a key (such as that of the clamp it belongs to) that must be equal in all of
-    them."""
+    """Decide whether kernels can be merged although operand `index` of `op`, a constant, differs between them; `value`
+    is the constant in one of them, and `given` has the arguments that calls pass. Return None if they cannot be merged,
+    else a key that describes the use of the constant (such as the clamp it belongs to): kernels can be merged if their
+    keys are equal."""
     block = op.parent
     if block is None or value is None or not isinstance(generic := block.parent_op(), linalg.GenericOp):
         return None
@@ -103,7 +105,9 @@ def free_of(op: Operation, index: int, value: float | None, given: Arguments) ->
 
 
 def clamped(block: Block) -> tuple[Hashable, ...] | None:
-    """Return the key of the clamp at the end of a body: no clamp, or a clamp to all codes; None for any other clamp."""
+    """Return a key that describes the clamp at the end of a body: `("clamp", None)` if there is none, `("clamp", (low,
+    high))` if it clamps to the whole range of an 8-bit type, with a zero point that is 0 or a constant in this range.
+    Return None for any other clamp, since kernels that end in it are not merged."""
     found = match_clamp(block)
     if found is None:
         return ("clamp", None)

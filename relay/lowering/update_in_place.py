@@ -17,8 +17,9 @@ from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget
 
 IN_PLACE = "relay.in_place"
-"""An attribute of public functions: pairs of an input and the result whose memory it may share, `array<i64: argument,
-argument>` each."""
+"""An attribute of public functions: pairs of an input and the result whose memory it may share. Each is `array<i64: a,
+b>`, the argument indices of the two buffers, since bufferized functions take the buffers of their results as
+arguments."""
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp
 
 
@@ -56,7 +57,8 @@ class UpdateInPlace(TargetPass):
 
 
 def updated(argument: BlockArgument, functions: dict[str, func.FuncOp]) -> tuple[BlockArgument, memref.CopyOp] | None:
-    """Return the result to which an input is only copied, and the copy, which is in a kernel; else None."""
+    """If the function does nothing with an input but call a kernel that copies it to one of the function's results,
+    return the argument of this result and the `memref.copy` in the kernel; else None."""
     found = list(users(argument))
     if len(found) != 1 or not isinstance(call := found[0][0], func.CallOp) or call.parent is not argument.block:
         return None

@@ -39,15 +39,16 @@ def verify(mod: IRModule, when: str) -> None:
 
 
 class Verifier:
-    """Verifies a module while a pipeline runs: before it is lowered below the `relay` dialect, and after each foreign
-    pass that changed something."""
+    """Verifies a module while a pipeline runs: before it is lowered below the `relay` dialect, and after each pass that
+    changed something and is not vetted (`is_vetted`), such as a user's own pass."""
 
     def __init__(self, mod: IRModule, wanted: bool):
         self.mod, self.wanted = mod, wanted
         self.seen: list[object] | None = None
 
     def before(self, step: ModulePass, info: PassInfo) -> None:
-        """Called before each pass."""
+        """Called before each pass: verifies the module if the pass starts the lowering below the `relay` dialect, and
+        records the module's contents if they will have to be compared after the pass."""
         if self.wanted and ENTRY_OF_LOWERING in info.establishes:
             verify(self.mod, f"before pass {info.name}")
         if not self.wanted or is_vetted(step):
@@ -56,7 +57,8 @@ class Verifier:
             self.seen = contents(self.mod.op)
 
     def after(self, info: PassInfo) -> None:
-        """Called after each pass; raises Malformed if the pass is a foreign one and left an invalid module."""
+        """Called after each pass; raises Malformed if a pass that is neither relay's nor one of xDSL's that `FOREIGN`
+        lists has left an invalid module."""
         if self.seen is None:
             return
         now = contents(self.mod.op)

@@ -64,7 +64,8 @@ DECLARED = {
 
 
 def declare(name: str, type: object, default: object, doc: str) -> Key:
-    """Add a key that is not an option of a pass. Declaring it again in the same way changes nothing."""
+    """Add a key to those that `PassContext.config` accepts besides the options of passes, and return it. Declaring it
+    again in the same way changes nothing; in another way, it raises InvalidArgument."""
     key = Key(name, type, default, doc)
     if DECLARED.setdefault(name, key) != key:
         raise InvalidArgument(f"config['{name}']", "is declared already, with another type or default")

@@ -135,7 +135,7 @@ class Effects(TypedDict, total=False):
 
 
 class FunctionEffects(Effects, total=False):
-    """The further arguments of `function_pass`."""
+    """The optional keyword arguments of `function_pass`: those that state the effects of the pass, and `parallel`."""
 
     parallel: bool
 
@@ -185,7 +185,8 @@ class Maker:
         return wraps(target, updated=())(construct)
 
     def finish(self, target: Callable[..., object], bind: Callable[..., Callable[..., object]]) -> type[MadePass]:
-        """Make the class of the pass, with the target's name, documentation and options."""
+        """Make the class of the pass from `target`, the decorated function or class, whose name, docstring and options
+        it gets. `bind` takes the values of the options, and returns the function that runs the pass."""
         where = self.where(target)
         name = name_of(target) if self.name is None else text(self.name, where)
         if self.opt_level is None:

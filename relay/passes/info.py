@@ -82,7 +82,8 @@ class PassInfo:
     establishes: tuple[str, ...]
     invalidates: tuple[str, ...] | None
     step: ModulePass | PassGroup | None
-    """The pass or pipeline; None for the work after all passes."""
+    """The pass or pipeline. None if the information describes no pass, but a step after the passes, such as code
+    generation, with the properties that it requires."""
 
     @property
     def required(self) -> tuple[str, ...]:

@@ -74,7 +74,8 @@ class Pipeline(PassGroup):
         return Pipeline(registry.parse(text))
 
     def __str__(self) -> str:
-        """The passes in xDSL's syntax, without the groups; `parse` and `relay-opt -p` accept it."""
+        """The passes in xDSL's syntax, which `parse` and `relay-opt -p` accept. The passes of nested pipelines are
+        written as if they were not nested."""
         return ",".join(map(str, self))
 
     def __repr__(self) -> str:
@@ -165,7 +166,8 @@ class Pipeline(PassGroup):
     run_after = insert_after
 
     def append(self, step: ModulePass | Pipeline | str) -> Self:
-        """Append a pass, a pipeline, or the passes of a text."""
+        """Append a pass, a pipeline, or the passes that a pipeline text such as `a,b{x=1}` names; return this
+        pipeline."""
         self.items.extend(self._steps(step))
         return self
 
@@ -176,7 +178,8 @@ class Pipeline(PassGroup):
         return self
 
     def replace(self, name: str, step: ModulePass | Pipeline | str) -> Self:
-        """Replace the named pass by a pass, a pipeline, or the passes of a text."""
+        """Replace the named pass, or group of passes, by a pass, a pipeline, or the passes that a text such as
+        `"pass-a,pass-b"` names; return this pipeline."""
         owner, number = self._find(name)
         owner.items[number : number + 1] = self._steps(step)
         return self
@@ -256,7 +259,7 @@ class Pipeline(PassGroup):
 
 
 Sequential = Pipeline
-"""Relay's name for a pipeline."""
+"""Another name of the class, after `Sequential` in TVM's Relay."""
 
 
 def _matches(item: ModulePass | Pipeline, name: str) -> bool:

@@ -37,7 +37,8 @@ MADE: dict[str, type[ModulePass]] = {}
 def register(cls: type[ModulePass]) -> None:
     """Register a pass under its name. Registering it again, as when a notebook's cell runs twice, replaces it.
 
-    Raises InvalidArgument for a name (or alias) of a pass of relay's or xDSL's, or of another made pass.
+    Raises InvalidArgument if the name is that of a pass of relay or xDSL (or an alias of one), or of another pass
+    registered here.
     """
     where, hint = f"pass {cls.name}", "give it another: name='my-...'"
     if any(kebab(cls.name) in _factories(point) for point in (OURS, XDSL)) or cls.name in public_names():

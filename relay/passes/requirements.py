@@ -12,7 +12,8 @@ from relay.passes.context import PassContext
 from relay.passes.info import DescribedPass, PassInfo, info_of
 
 Providers = Mapping[str, ModulePass]
-"""A mapping from names and established properties to passes; these have priority over the registry's."""
+"""Passes by their names and by the names of the properties that they establish. A required pass or property is looked
+up here first, then in the registry of passes."""
 
 
 def providers_of(passes: Sequence[ModulePass]) -> dict[str, ModulePass]:

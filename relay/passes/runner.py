@@ -1,4 +1,5 @@
-"""Runs passes on a module, observing levels, requirements, requests, instruments, analyses and diagnostics."""
+"""Runs passes on a module: skips those above the optimization level, runs others first that they require or the module
+requests, calls instruments, verifies the module, and discards analyses that a pass invalidates."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def fresh_context() -> Context:
 
 
 class Runner:
-    """Runs passes on one module, in place. `options` maps `pass.option` to values for options that have their
-    defaults."""
+    """Runs passes on one module, in place. `options` maps names `pass.option` to values, which replace the default
+    values of these options, but not others that a pass was created with."""
 
     def __init__(
         self,

@@ -49,7 +49,8 @@ class Calibration:
     """The result of calibration. `save` writes it as JSON, `load` reads it, `calibrate(resume=...)` continues it."""
 
     fingerprint: str
-    """The fingerprint of the function that was calibrated."""
+    """A hash of the function that was calibrated, including its weights, as a hexadecimal string. A calibration is only
+    used for a function with the same hash."""
     features: frozenset[str]
     momentum: float = 0.9
     samples: int = 0
@@ -154,7 +155,8 @@ def calibrate(
     result does not depend on it. `progress` shows a progress bar (by default on a terminal and in a notebook), or is
     called with the number of samples done. `checkpoint` names a file that is written after every `every` samples and at
     the end. `resume` continues a calibration or such a file: as many samples of `data` as it has seen are skipped.
-    `limit` stops after that many samples, skipped ones included.
+    `limit` stops after that many samples, skipped ones included. `momentum`, from 0 to below 1, is the weight of the
+    earlier samples in the moving averages of the least and the largest values.
     """
     module = as_module(mod)
     function = marks.main_of(module.op, WHERE)

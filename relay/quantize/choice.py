@@ -1,4 +1,5 @@
-"""The user's choice of ops that stay in float: the first layers, single layers, ops by name or kind, regions."""
+"""The user's choice of ops that stay in float: the first layers, single layers, ops by name or by kind, and ranges of
+ops from one layer or name to another."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ def pairs_of(source: FuncOp, target: FuncOp) -> list[Pair]:
 
 
 def places(function: FuncOp) -> Iterator[tuple[str, SSAValue]]:
-    """Yield the function's arguments and the first result of each of its ops, each after its position, written as in
-    `Pair.value`."""
+    """Yield (position, value) for the function's arguments and the first result of each of its ops. The position is `a`
+    and the argument's index, or `v` and the op's index."""
     for argument in function.body.block.args:
         yield f"a{argument.index}", argument
     for number, op in enumerate(function.body.block.ops):
@@ -94,7 +94,8 @@ def parameters_of(value: SSAValue) -> Parameters | None:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The results of one run: the values of the pairs, and the function's outputs."""
+    """The results of one run of a module: `values` are those that are compared with the other module's, `outputs` those
+    that the function returns."""
 
     values: list[Array]
     outputs: list[Array]
@@ -110,8 +111,8 @@ class Side:
         self.outputs: list[SSAValue] = list(last.operands)
 
     def wanted(self) -> list[SSAValue]:
-        """The values that the compiled function has to return: those of the pairs and the outputs, without arguments
-        and duplicates."""
+        """The values that the compiled function has to return: those that are compared with the other module's, and the
+        outputs, without arguments and duplicates."""
         every = dict.fromkeys([*self.values, *self.outputs])
         return [value for value in every if not isinstance(value, BlockArgument)]
 

@@ -1,4 +1,5 @@
-"""Replaces float arguments that are only quantized, and float results that were just dequantized, by quantized ones."""
+"""Replaces the float arguments of a function whose only use is a `qnn.quantize`, and the float results that a
+`qnn.dequantize` computes, by quantized arguments and results."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ def outgoing(layer: Layer) -> Array:
 
 
 def incoming(layer: Layer) -> Array | None:
-    """The largest magnitude of the weights of each input channel, over all groups."""
+    """The largest magnitude of the weights that each input channel of a layer is multiplied by, as a float64 vector
+    with an element for each input channel, in the order of the channels of the layer's data."""
     weights = np.abs(layer.weights)
     if isinstance(layer.anchor, relay.DenseOp):
         return weights.max(axis=0).astype(np.float64)

@@ -234,8 +234,9 @@ class Fold:
 
 
 def bias_codes(value: SSAValue, scale: Array, channels: int) -> Array | None:
-    """The quantized values of a constant bias: those of the file, if they have the scale of the sums, or those of a
-    float vector, rounded to even; ONNX Runtime quantizes float biases of no other shape. None otherwise."""
+    """The int32 codes of a constant bias, a vector of `channels` elements, at the scale of the sums (`scale`). A
+    quantized bias keeps its codes if its scale equals that of the sums, up to a tolerance; a float bias is quantized,
+    halves to even, if it is a vector, as ONNX Runtime does. None for any other bias."""
     op = value.owner
     if isinstance(op, qnn.DequantizeOp) and not np.any(to_numpy(op.zero_point)):
         codes, own = constant_of(op.input), to_numpy(op.scale).reshape(-1)

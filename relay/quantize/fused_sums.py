@@ -1,5 +1,5 @@
-"""Exact integer sums for products and convolutions of quantized values that are rounded to even, and the scales of the
-sums."""
+"""Replaces float convolutions and matrix products of dequantized values, in models whose numerics round to even (ONNX
+Runtime), by exact integer sums of the quantized values and the scales of these sums."""
 
 from __future__ import annotations
 
@@ -82,13 +82,14 @@ def constant_codes(value: SSAValue) -> Kernel | None:
 
 
 class Sums:
-    """Appends integer ops that compute sums of products of quantized values to `new`."""
+    """Builds integer ops that compute sums of products of quantized values, and appends them to the expansion `new`."""
 
     def __init__(self, new: Expansion):
         self.new = new
 
     def read(self, op: Operation, value: SSAValue) -> tuple[SSAValue, Codes]:
-        """The 8-bit quantized value that an operand dequantizes, and its parameters. Raises Stays."""
+        """The 8-bit quantized value that is dequantized to the operand `value`, and its parameters. Raises Stays if the
+        operand is anything else, so that the op stays in float."""
         found = source(value)
         if found is None:
             raise Stays(op, "an operand is no dequantised code of one scale")

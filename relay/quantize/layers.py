@@ -113,7 +113,8 @@ def _layer(index: int, anchor: Anchor) -> Layer:
 
 
 def names_of(op: Operation) -> Iterator[str]:
-    """The names of an op: its tensor's in the model's file, those of its weights, and those of its results."""
+    """The names of an op: that of the tensor in the model's file from which it was imported, then the names of its
+    weights, then those of its results."""
     yield from re.findall(r"'([^']*)'", words(op.location))
     for value in op.operands:
         if isinstance(value.owner, relay.ConstantOp) and value.owner.label is not None:

@@ -31,7 +31,7 @@ MARK = "quantize"
 ARGUMENTS = "quantize.arguments"
 VALUE = "quantize.value"
 OF_RESULT = ("value", "group", "fixed", "scale", "zero_point")
-"""The keys that describe the result of an op."""
+"""The keys of an op's attribute `quantize` that describe the op's result; the other keys describe the op itself."""
 DTYPE = "quantize.dtype"
 """The attribute of a function with the dtype of its quantized values."""
 
@@ -53,8 +53,8 @@ def integer(op: Operation) -> bool:
 
 
 def of_value(value: SSAValue) -> Mapping[str, Attribute]:
-    """The dictionary for a value: that of the op whose first result it is, or, for an argument, the argument's in the
-    attribute `quantize.arguments` of the function."""
+    """The quantization notes of a value, by name: the attribute `quantize` of the op whose first result it is, or, for
+    an argument, its dictionary in the attribute `quantize.arguments` of the function; empty for other values."""
     if isinstance(value, OpResult) and value.index == 0:
         return of(value.op)
     if isinstance(value, BlockArgument) and isinstance(function := value.block.parent_op(), FuncOp):
@@ -107,7 +107,8 @@ def write_parameters(value: SSAValue, found: Parameters) -> None:
 
 
 def write_kernel(op: Operation, kernel: Kernel) -> None:
-    """Store the quantization parameters of the kernel on a convolution or product."""
+    """Record the scale and zero point of the weights of a convolution or product on the op, as `kernel_scale` and
+    `kernel_zero_point`."""
     scale = elements(kernel.scale, label="scale")
     write(op, kernel_scale=scale, kernel_zero_point=IntegerAttr(kernel.zero_point, 32))
 

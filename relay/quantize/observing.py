@@ -26,7 +26,8 @@ def observed(function: FuncOp) -> dict[str, SSAValue]:
 
 
 def returning(function: FuncOp, values: Sequence[SSAValue]) -> IRModule:
-    """A module whose `@main` returns these values of the function, in order, except arguments."""
+    """A module whose `@main` is a copy of the function that returns copies of these values, in this order; values that
+    are arguments of the function are left out."""
     copies: dict[SSAValue, SSAValue] = {}
     clone = function.clone(copies)
     marks.clear(clone)

@@ -104,4 +104,5 @@ FIXED = {
     "relay.sigmoid": {"int8": Parameters(1 / 256, -128, "int8"), "uint8": Parameters(1 / 256, 0, "uint8")},
     "relay.tanh": {"int8": Parameters(1 / 128, 0, "int8"), "uint8": Parameters(1 / 128, 128, "uint8")},
 }
-"""The parameters that the specification fixes for results of certain ops, by op name and dtype."""
+"""The scale and zero point that TFLite's quantization specification prescribes for results of certain ops, by op name
+and dtype."""

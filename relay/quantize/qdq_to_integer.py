@@ -27,8 +27,8 @@ from relay.transforms.location import place
 from relay.transforms.simplification import ReshapeOfReshape, SameType
 
 STAYED = "relay.qdq"
-"""The module attribute that lists the float ops that stayed: an array of dictionaries with the keys `op` (location) and
-`why`."""
+"""The module attribute that lists the float ops on dequantized values that the pass could not replace by integer ops:
+an array of dictionaries with the keys `op` (its location) and `why` (the reason)."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ class QdqToInteger(Pass):
         Rewriter.replace_op(quantize, [], [result])
 
     def offer(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:
-        """Replace a `qnn.quantize` that rounds half away from zero, with TFLite's formulas, or record why not."""
+        """Replace a `qnn.quantize` that rounds half away from zero, and the float op before it, by an integer op with
+        TFLite's formulas. If that is impossible, record the reason in `reasons`, under the op that prevents it."""
         result = fold(quantize)
         if isinstance(result, Refused):
             reasons[result.op] = result.why

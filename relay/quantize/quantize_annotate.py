@@ -47,7 +47,7 @@ class QuantizeAnnotate(Pass):
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
-        """Whether any op is marked."""
+        """Whether `@main` has a mark of `quantize-annotate`: an op that is to be computed in integers."""
         return bool(observed(marks.main_of(op, cls.name)))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -128,8 +128,8 @@ def name_values(function: FuncOp, chosen: list[Operation], layers: dict[Operatio
 
 
 def insides(op: Operation, layers: dict[Operation, Layer]) -> Iterable[Operation]:
-    """The ops that are computed together with this first one: the bias and clamp of a layer, the division of a mean,
-    the clamp after a sum."""
+    """The ops after `op` that are computed together with it: the bias and clamp of a layer, the division of a mean, the
+    clamp after a sum."""
     if (layer := layers.get(op)) is not None:
         return layer.ops[1:]
     return [part for part in (mean_of(op), fused_clamp(op)) if part is not None]

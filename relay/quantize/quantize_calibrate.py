@@ -34,7 +34,7 @@ ROUNDINGS = ("nearest", "adaptive")
 
 @dataclass(frozen=True)
 class QuantizeCalibrate(Pass):
-    """Choose the scale and zero point of each value that `quantize-annotate` named. It also chooses those of layers'
+    """Choose the scale and zero point of each value that `quantize-annotate` marked. It also chooses those of layers'
     weights.
 
     `data` is an iterable of samples (see `relay.quantize.calibrate`), a `Calibration`, or the path of a saved one;
@@ -92,7 +92,8 @@ class QuantizeCalibrate(Pass):
                 self.weigh(layer, found, values, dtype)
 
     def features(self) -> list[str]:
-        """The statistics that these options need."""
+        """The sorted names of the statistics that calibration must collect for this pass's options: "range", that of
+        the method, "means" for bias correction, "moments" for adaptive rounding."""
         found = {"range", METHODS[self.method][1]}
         found |= {"means"} if self.bias_correction else set()
         found |= {"moments"} if self.rounding == "adaptive" else set()
@@ -152,8 +153,9 @@ def without_objects(spec: ArgSpec, names: Iterable[str]) -> ArgSpec:
 def choose(
     values: Mapping[str, SSAValue], found: Calibration, method: str, percentile: float, dtype: str
 ) -> dict[SSAValue, Parameters]:
-    """The parameters of each value. The range of a group is the union of the ranges of those of its values for which
-    `is_source` is true: results of ops that only move or compare elements are left out."""
+    """Choose the scale and zero point of each value from its statistics in `found`. Values with the same mark `group`
+    get the same parameters: fixed ones if one of them needs these, else those of the union of their ranges. Results of
+    ops that only move or compare elements do not contribute to this union."""
     groups: dict[str, list[str]] = {}
     for name, value in values.items():
         groups.setdefault(marks.text(marks.of_value(value), "group") or name, []).append(name)
@@ -170,13 +172,14 @@ def choose(
 
 
 def fixed_parameters(value: SSAValue, dtype: str) -> Parameters | None:
-    """The parameters that the specification fixes for the result of the op on quantized values; None if it fixes
-    none."""
+    """The scale and zero point that TFLite's quantization specification prescribes for the result of an op such as
+    softmax, if the value is the result of such an op and the op is to be computed on codes; else None."""
     op = value.owner
     return FIXED.get(op.name, {}).get(dtype) if isinstance(op, Operation) and marks.integer(op) else None
 
 
 def is_source(value: SSAValue) -> bool:
-    """Whether the value is not the result of a quantized op that keeps its operands' scale."""
+    """Whether the value has a range of its own: False for the result of a quantized op that keeps the scale of its
+    operands, such as an op that only moves elements."""
     op = value.owner
     return not (isinstance(op, Operation) and marks.integer(op) and same_scale(op))

@@ -15,8 +15,8 @@ Range = tuple[float, float]
 STEPS = 64
 """The number of candidates that `kl` and `mse` try for each end of the range."""
 CROWD = 32
-"""The average number of elements that a histogram bin should hold for `kl`, so that the bin's share of all elements is
-significant."""
+"""The average number of elements that a histogram bin should hold for the method `kl`, which compares distributions by
+their Kullback-Leibler divergence, so that the bin's share of all elements is significant."""
 
 
 def union(ranges: Sequence[Range]) -> Range:
@@ -115,7 +115,7 @@ def check_method(method: str, percentile: float, where: str) -> str:
 
 
 def clipped(reals: Array, parameters: Parameters) -> Array:
-    """The quantized values of reals, in float64."""
+    """Quantize real numbers: `clip(rint(x / scale) + zero_point, low, high)`, integers in float64."""
     steps: Array = np.rint(reals / parameters.scale) + parameters.zero_point
     return np.clip(steps, parameters.low, parameters.high)
 

@@ -49,7 +49,8 @@ class Row:
     """The signal-to-noise ratio in decibels: `10 log10(sum of squares / sum of squared differences)`, over all
     samples."""
     lost: float
-    """The loss in decibels relative to the worst input of the op or layer."""
+    """How many decibels the signal-to-noise ratio is below that of the worst input of the op or layer; 0 if it is not
+    below."""
     saturated: float
     """The share of the float elements that lie outside the range of the quantized values by more than half a scale."""
 

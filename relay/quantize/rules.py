@@ -17,7 +17,7 @@ from relay.quantize.parameters import FIXED
 
 BINARY = (relay.AddOp, relay.SubtractOp, relay.MultiplyOp)
 CURVES = (relay.SoftmaxOp, relay.SigmoidOp, relay.TanhOp)
-"""Ops whose 8-bit result has a scale that the specification fixes."""
+"""Ops for whose 8-bit result TFLite's quantization specification prescribes the scale and zero point."""
 EIGHT_BITS = (*CURVES, relay.SumOp, relay.Resize2dOp)
 """Ops that have no form on 16-bit quantized values."""
 
@@ -64,7 +64,8 @@ def computes(op: TensorOp) -> str | None:
 
 
 def refusal(op: Operation, dtype: str) -> str | None:
-    """The reason why an op outside of layers has no form on quantized values; None if it has one."""
+    """The reason why an op that belongs to no convolution or matrix product cannot be computed on quantized values of
+    the type `dtype`; None if it can."""
     if dtype == "int16" and isinstance(op, EIGHT_BITS):
         return f"{op.name} has no form on 16-bit codes"
     if isinstance(op, BINARY):
@@ -97,5 +98,5 @@ def data_operands(op: Operation) -> Sequence[SSAValue]:
 
 
 def fixed(op: Operation) -> bool:
-    """Whether the specification fixes the scale of the op's result."""
+    """Whether TFLite's quantization specification prescribes the scale of the op's result, as for softmax."""
     return op.name in FIXED

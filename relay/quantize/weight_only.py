@@ -29,17 +29,17 @@ from relay.transforms.expansion import Expansion
 SNR = "relay.snr"
 """The attribute with the signal-to-noise ratio of the stored weights, in decibels."""
 STEPS = (0.0, -1.0, -0.5, 0.5, 1.0)
-"""The scales that are tried for a block of weights. With 0, the element of the largest magnitude becomes the lowest
-code; with another number, its quotient by the scale is this many steps above the lowest code (if negative, below it,
-and then clamped to it). For normally distributed weights in 4 bits, the best of these scales gives a signal-to-noise
-ratio of 21.7 dB, 0 alone 21.3 dB."""
+"""Determines the scales that are tried for a block of weights: for each number, the scale with which the element of the
+largest magnitude lies this many steps above the lowest code. With a negative number it lies below, and is clamped. For
+normally distributed weights in 4 bits, the best of these scales gives a signal-to-noise ratio of 21.7 dB, that of 0
+alone 21.3 dB."""
 Product = relay.DenseOp | relay.MatmulOp | relay.BatchMatmulOp
 
 
 @dataclass(frozen=True)
 class WeightOnly(Pass):
-    """Store the weights of float products in 2, 4 or 8 bits; data stay floats. `bits` is the width; each block of
-    `block` inputs has a scale.
+    """Store the weights of float matrix products in 2, 4 or 8 bits; activations stay float. `bits` is the width; each
+    block of `block` inputs has a scale.
 
     Products by one constant matrix become `relay.nn.weight_only_dense`, except those whose inputs are not a multiple of
     `block` and those with fewer than `least` weights. The zero point is the middle code, and a block's scale maps its
@@ -158,7 +158,7 @@ class NarrowWeights:
     block: int
     """The number of inputs per scale; 0 if the weights are float32."""
     bytes: int
-    """The size of the codes and scales, or of the float weights."""
+    """The size of the codes and scales in bytes; of the float weights if they stay float32."""
     snr: float
     """The signal-to-noise ratio of the weights in decibels; infinite if they stay float32."""
     dtype: str = ""
@@ -170,8 +170,8 @@ class NarrowWeights:
 
 
 def narrow_weights(mod: IRModule | ModuleOp) -> list[NarrowWeights]:
-    """How the weights of all products by one constant matrix are stored, in program order, whether `WeightOnly` stored
-    them in few bits or they stay float32. Print them."""
+    """How the weights of each product by a constant matrix are stored: in few bits, if `WeightOnly` quantized them, or
+    as float32. The list is in program order; an element prints as one line."""
     module, found = as_module(mod).op, list[NarrowWeights]()
     floats: dict[Operation, Array] = {op: weights for op, _, weights in products(module, WeightOnly.name)}
     for op in marks.main_of(module, WeightOnly.name).walk():

@@ -11,7 +11,8 @@ from relay.quantize.worker import Window
 
 
 def window_of(layer: Layer) -> Window | None:
-    """The layer's window; None if its input is not observed."""
+    """The geometry of the windows of its input that the layer multiplies with weights; None if the input is not among
+    the tensors whose values calibration observes."""
     anchor = layer.anchor
     name = marks.name_of(anchor.data)
     if name is None:

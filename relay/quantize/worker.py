@@ -49,7 +49,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The statistics of one sample."""
+    """The statistics of the tensors that a model computes for one calibration sample, by the tensors' names: those from
+    which ranges follow (`values`), and second moments of layers' inputs (`moments`)."""
 
     values: dict[str, Statistics]
     moments: dict[str, Moments]

@@ -57,8 +57,10 @@ class Artifact:
         constants: Array | None = None,
         claims: bytes = b"",
     ):
-        """`constants`: the bytes that native code reads, if `params` are views of them already. `claims`: checked by
-        `relay.validation`."""
+        """`graph`: the description of inputs, outputs, constants and memory, as JSON text or its value; `library`: the
+        machine code; `params`: the constants by name. `constants`: the bytes that native code reads, if `params` are
+        views of them already. `claims`: compressed JSON that states what each kernel of the machine code computes,
+        which `relay certify` checks."""
         self._params = dict(params)
         self.library, self.claims = library, claims
         with reading_graph():
@@ -227,6 +229,7 @@ class Artifact:
 
 
 def certify(data: bytes, bits: int) -> Any:
-    """The certificate of a saved executable, by `relay.validation`."""
+    """Check the machine code of a saved executable by `relay.validation`, and return the certificate. `bits`: random
+    tests go on until they miss a wrong coefficient with a probability below 2^-bits."""
     check, _ = door("relay.runtime", {"relay.validation": "certify"})
     return cast("Callable[[bytes, int], Any]", check("certify"))(data, bits)

@@ -36,7 +36,7 @@ MAP_BYTES, MAP_ALIGNMENT = 128, 64
 BYTES, PROMOTED = 0, 2
 """Settings of a tensor map: elements of 8 bits, and cache lines of 128 bytes."""
 SWIZZLES = {128: 3, 64: 2, 32: 1}
-"""The driver's codes for swizzling modes."""
+"""The driver's codes for swizzling modes, by the number of bytes of a row of a tile."""
 SHARED_BYTES = 48 << 10
 """The amount of shared memory in bytes above which a kernel has to request it."""
 
@@ -165,8 +165,8 @@ class CudaDriver:
             self.call("cuMemcpyDtoHAsync_v2", to, start, size, stream)
 
     def encode(self, address: Handle, row: Mapping[str, Any]) -> bytes:
-        """Encode a tensor map of a matrix of bytes at this address of the device, or of images; `row` describes it, as
-        in the graph."""
+        """Encode the CUDA tensor map (`CUtensorMap`) of a matrix of bytes, or of images, at this address of the device.
+        `row` has the map's dimensions, strides, box and swizzle, and for images `corners`."""
         name = "cuTensorMapEncodeIm2col" if "corners" in row else "cuTensorMapEncodeTiled"
         self.declare(name, LATER[name])
         raw = ctypes.create_string_buffer(2 * MAP_BYTES)

@@ -38,8 +38,8 @@ class OpenDevice(Driver, Protocol):
 
 
 def open_device(graph: Mapping[str, Any], number: int) -> OpenDevice:
-    """Open the device for which the code was compiled. Raises Unsupported if there is none, or if it cannot run the
-    code."""
+    """Open the CUDA or OpenCL device with this number, for an executable whose JSON description is `graph`. Raises
+    Unsupported if there is no such device, or if it cannot run the code of the executable."""
     if graph["device"]["kind"] == "cuda":
         from relay.runtime import cuda_driver
 
@@ -52,7 +52,8 @@ def open_device(graph: Mapping[str, Any], number: int) -> OpenDevice:
 
 
 class Devices:
-    """The models of an executable on each device, loaded on first use."""
+    """An executable's model on one or several devices: its kernels and constants are loaded on a device when it is
+    first used."""
 
     def __init__(self, code: bytes, graph: Mapping[str, Any], constants: int, externals: Call | None = None):
         """`constants` and `externals`: see `Model`."""

@@ -172,7 +172,8 @@ class Program:
         return [*(given or self.tensors + offset for given, offset in bound), model.constants, self.arena]
 
     def upload(self, binding: Binding, stream: int) -> None:
-        """Copy the inputs from staging memory to the device, in one copy if all are there."""
+        """Copy the inputs from staging memory on the host to the device. Inputs for which the binding has a device
+        address are not copied; if there are none, all inputs are copied at once."""
         model = self.model
         if not any(binding.inputs):
             self.driver.upload(self.tensors, self.staging, model.given, stream)
@@ -182,7 +183,8 @@ class Program:
                 self.driver.upload(self.tensors + offset, self.staging + offset, size, stream)
 
     def download(self, binding: Binding, stream: int) -> None:
-        """Copy the outputs from the device to staging memory, in one copy if all go there."""
+        """Copy the outputs to the staging memory on the host, except those that the caller placed in its own device
+        memory; if there are none of these, it is a single copy."""
         model, first = self.model, self.model.given
         if not any(binding.outputs):
             if model.total > first:
@@ -246,7 +248,8 @@ class Program:
         return address
 
     def free(self, address: int) -> None:
-        """Free tensor maps once the work that reads them is complete."""
+        """Wait until the stream's work is complete, and free the tensor maps at a device address that `encoded`
+        returned; nothing is done for address 0."""
         if not address:
             return
         self.driver.wait(self.stream)

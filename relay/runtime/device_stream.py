@@ -29,7 +29,7 @@ class Buffer:
 
 
 def give_back(driver: OpenDevice, address: int) -> None:
-    """Free device memory that no stream uses; its runs are complete."""
+    """Free the device memory of a `Buffer` that no stream uses any more; the runs that used it must be complete."""
     with driver:
         driver.free(address)
 

@@ -37,7 +37,8 @@ MAX_VARIANTS = 8
 
 
 Specialise = Callable[[Mapping[str, int], Mapping[str, Array]], Executable]
-"""Builds the executable for sizes by symbol, and arrays by input for inputs that decide shapes."""
+"""A function that builds the executable for given sizes, by the names of the symbols, and for given arrays of the
+inputs on whose values shapes depend, by the names of the inputs."""
 
 
 class DynamicExecutable(Executable):
@@ -89,8 +90,8 @@ class DynamicExecutable(Executable):
 
     @property
     def variants(self) -> list[dict[str, Any]]:
-        """The sizes for which a build exists already, one dictionary for each build: the open sizes by name, and the
-        elements of inputs that decide shapes by the input's name."""
+        """The sizes for which builds exist, one dictionary for each build. It holds the sizes that are not known at
+        compile time, by their names, and the elements of inputs that determine shapes, by the inputs' names."""
         return [{**self.interface.sizes(key), **self.interface.values(key)} for key in self._all()]
 
     def variant(self, **sizes: int | Array) -> Executable:
@@ -224,7 +225,8 @@ class DynamicExecutable(Executable):
         return found.profile(*inputs, seconds=seconds, **named)
 
     def for_any_length(self) -> Lengths:
-        """Make the runner of any length, from the build for the maximum length."""
+        """Make the runner for sequences of any length up to the maximum, from the build for the maximum length, keep
+        it, and return it."""
         longest = self.interface.longest
         assert longest is not None
         self._lengths = Lengths(self.interface, self._variant(longest))
@@ -250,8 +252,9 @@ class DynamicExecutable(Executable):
         return self._variant(key)
 
     def _by_rows(self, inputs: tuple[Any, ...]) -> Executable | Rows | None:
-        """The runner for arrays that all have the same number of rows, found without computing a `Key`; None if the key
-        is needed."""
+        """The runner for input arrays that all have the same number of rows (size of the first axis): the executable
+        for exactly this number, else the one that runs blocks of rows. It is found without computing the `Key` of the
+        sizes, which takes longer; None if there is no such runner."""
         try:
             rows = inputs[0].shape[0]
             for each in inputs:
@@ -277,7 +280,8 @@ class DynamicExecutable(Executable):
         return rows
 
     def on(self, device: int = 0, stream: object = None) -> Session | HostSession:
-        """A session for runs on a CPU; on a GPU each size has sessions of its own: `variant(...).on()`."""
+        """A session for inputs of any size, whose runs are complete when they return, and return numpy arrays. Raises
+        Unsupported for a device other than 0 or a stream: these need a session for one size, `variant(...).on()`."""
         from relay.runtime.session import HostSession
 
         if device or stream is not None:
@@ -337,8 +341,9 @@ class DynamicExecutable(Executable):
     # What it is made of
 
     def to_json(self) -> dict[str, Any]:
-        """The inputs and outputs, the open sizes, and the sizes for which it is built. `how` says for each size whether
-        one build serves all its values, or each value has a build, and why."""
+        """The inputs and outputs, the named sizes that are only known at run time, and the values of these sizes for
+        which there is a build (`variants`). `how` says for each size whether one build serves all its values, or each
+        value has a build, and why."""
         interface = self.interface
         said = f"at run time, {interface.how}" if interface.blocks else f"a build for each: {interface.why}"
         how = {symbol.name: said.removesuffix(": ") for symbol in interface.symbols}
@@ -370,7 +375,8 @@ class DynamicExecutable(Executable):
 
     @property
     def graph(self) -> dict[str, Any]:
-        """The facts that hold for all sizes; see `to_json`."""
+        """The description of the executable in the JSON form of `to_json`: its inputs, outputs and unknown sizes, and
+        the values of these sizes for which there are builds."""
         return self.to_json()
 
     def _all(self) -> list[Key]:
@@ -379,12 +385,14 @@ class DynamicExecutable(Executable):
 
     @property
     def externals(self) -> NoReturn:
-        """Not available for open sizes; use `variant(...).externals`."""
+        """Raises Unsupported, since each variant, built for one tuple of input sizes, has its own; use
+        `variant(...).externals`."""
         self._refuse_open("externals")
 
     @property
     def params(self) -> NoReturn:
-        """Not available for open sizes; use `variant(...).params`."""
+        """Not available for a model whose tensor sizes are known only at run time; use `variant(...).params`, the
+        constants of the executable for given sizes."""
         self._refuse_open("params")
 
     def get_source(self, kind: str = "ll") -> str:
@@ -392,7 +400,8 @@ class DynamicExecutable(Executable):
         self._refuse_open("get_source()")
 
     def export(self, folder: str | PathLike[str], name: str = "relay_model", kind: str = "o") -> list[Path]:
-        """Not available for open sizes; use `variant(...).export(folder)`."""
+        """Raises Unsupported, since only a variant, built for one tuple of input sizes, can be exported; use
+        `variant(...).export(folder)`."""
         self._refuse_open("export(folder)")
 
     def certify(self, bits: int = 64) -> Any:
@@ -408,8 +417,8 @@ class DynamicExecutable(Executable):
         raise Unsupported(what, "each size has its own", f"variant({names}).{what}")
 
     def pieces(self) -> Sequence[bytes | memoryview]:
-        """The file contents that `save` writes: the variants that are prepared or were last used, over one block of
-        constants. Raises InvalidArgument if nothing is built."""
+        """The contents of the file that `save` writes, in pieces: the variants (builds) that are prepared or were last
+        used, which share one block of constants. Raises InvalidArgument if nothing is built."""
         keys = self._all()
         if not keys:
             hint = f"prepare({', '.join(f'{symbol.name}=[...]' for symbol in self.interface.symbols)}) comes first"

@@ -91,7 +91,8 @@ class Executable(Artifact):
         self._pointer = 0  # the table of the bound frame, once every input is bound
 
     def unlock(self) -> None:
-        """Replace the lock of the bound run, in the child of a `fork`: the thread that held it does not exist there."""
+        """Replace the lock of the runs on inputs that `set_input` bound. It is called in the child process of a `fork`,
+        in which a thread that may have held the lock does not exist."""
         self._lock = threading.RLock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
 
@@ -120,8 +121,9 @@ class Executable(Artifact):
         runs. In the first runs, and again about once a second, runs with all threads and runs on the calling thread
         alone are timed; the faster way is used until the next trial.
 
-        The threads are common to all executables of the process, created when first needed, and at most as many as the
-        process may use processors. One run at a time uses them; concurrent runs stay on their calling threads.
+        The number is limited to that of the processors that the process may use. The threads are created when first
+        needed, and common to all executables of the process that use the same number. One run at a time uses them;
+        concurrent runs stay on their calling threads.
         """
         return self._num_threads
 
@@ -194,7 +196,8 @@ class Executable(Artifact):
     __call__ = run
 
     def run_for(self, length: int, tensors: Sequence[int]) -> None:
-        """Run code that serves any length up to `graph["length"]`, for this length, on tensors at these addresses."""
+        """Run code that one build serves for any length of a sequence up to `graph["length"]`. `length`: the length in
+        this run; `tensors`: the addresses of the inputs, then the outputs."""
         try:
             frame = self._open_frames.pop()
         except IndexError:
@@ -423,7 +426,9 @@ def counts_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
 
 
 def cut(results: Sequence[Array], counts: Sequence[tuple[int, int, int]]) -> list[Array]:
-    """The outputs for callers, each cut to its valid length."""
+    """The outputs for callers. `counts` has a triple (output, axis, count) for each of them: the index of a result, and
+    the index of another result that holds the number of valid indices along `axis`, to which the output is cut and
+    copied; the output is not cut if `count` is negative."""
     return [
         results[number] if by < 0 else results[number][(slice(None),) * axis + (slice(int(results[by])),)].copy()
         for number, axis, by in counts

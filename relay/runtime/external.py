@@ -1,8 +1,8 @@
 """External functions: artifacts of other compilers, called by native code through a table of addresses.
 
-The table has two words for each function, the C function's address and its context; native code finds it as the last
-entry of the table that the entry point takes. A last word records a failure: the function's number from 1, and its
-status.
+The table has two 8-byte words for each function, the C function's address and its context, and then one word that
+records a failure: 0, or the number of the failed function, from 1, in its upper half and the returned status in its
+lower half. The address of this table is the last entry of the argument table with which a run calls the native code.
 """
 
 from __future__ import annotations
@@ -77,14 +77,15 @@ class Wrapper:
 
 
 def at(where: int, form: Form) -> Array:
-    """An array of this form at an address."""
+    """A NumPy array of the given shape and dtype that views the memory at address `where`."""
     shape, dtype = form
     return np.ndarray(shape, dtype, memoryview((c_char * bytes_of(form)).from_address(where)))
 
 
 class Aligned:
-    """A wrapper of an entry point that copies the tensors in the given slots of the table if they do not start at a
-    multiple of their alignment."""
+    """A wrapper of a native entry point, which takes a table of tensors' addresses. A tensor that does not start at a
+    multiple of the alignment that the entry point requires is replaced by an aligned copy during the call; `slots`:
+    (index in the table, alignment, size in bytes, whether the entry point writes it)."""
 
     def __init__(self, native: Callable[[int], None], slots: Sequence[tuple[int, int, int, bool]], count: int):
         self.native = native

@@ -26,13 +26,15 @@ Start = Callable[[int], Stream]
 class GrowingStream(Stream):
     """Consecutive runs, each of which appends new positions to those of earlier runs.
 
-    Each number of new positions has a build, and a stream of it; all streams use the same caches, which the runs write
-    in place. An input over all positions (a mask) must have the length of the earlier and the new positions together.
+    The model is built once for each number of new positions that a run appends, and each build has a stream; all
+    streams use the same caches, which the runs write in place. An input over all positions (a mask) must have the
+    length of the earlier and the new positions together.
     """
 
     def __init__(self, interface: Interface, caches: Caches, start: Start, first: int, most: int):
-        """`start`: opens a stream of the build for a number of new positions per run; `first`: a number whose build
-        already exists; `most`: the largest number of streams that are kept."""
+        """`start`: a function that takes a number of new positions, builds the model for runs that append this number
+        if necessary, and returns a stream of that build. `first`: the number for which a stream is opened at once,
+        preferably one with an existing build. `most`: the largest number of streams that are kept."""
         self._interface, self._caches, self._start, self._first, self._most = interface, caches, start, first, most
         slots = [slot for slot, spec in enumerate(interface.inputs) if spec.kind != "state"]
         self.inputs = [interface.inputs[slot] for slot in slots]
@@ -47,7 +49,7 @@ class GrowingStream(Stream):
 
     @property
     def position(self) -> int:
-        """The number of positions in the caches."""
+        """The number of positions that the runs so far have written to the caches."""
         return int(self.state(self._caches.size)[0])
 
     def state(self, name: str) -> Array:
@@ -56,8 +58,9 @@ class GrowingStream(Stream):
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
         """Run the model on these inputs, in order or by name without the states; returns one array, or a tuple of all
-        outputs that are not states. Also raises InvalidArgument for more positions than the caches can hold, and for
-        inputs over all positions that have another length."""
+        outputs that are not states. Raises InvalidArgument for wrong inputs, for more positions than the caches can
+        hold, and if an input with an axis over all positions, such as a mask, has another length than the earlier and
+        the new positions together."""
         given = inputs if not named and len(inputs) == len(self.inputs) else self._arrange(inputs, named)
         rows = self._rows(given)
         with self._alone():
@@ -72,7 +75,8 @@ class GrowingStream(Stream):
     __call__ = run
 
     def _rows(self, given: Sequence[Given]) -> int:
-        """The number of new positions, from the shape of an input; the stream of the build checks all shapes."""
+        """The number of positions that a run appends to the states, from the shape of one of its inputs; the shapes of
+        all inputs are checked later."""
         if self._place is None:
             return 1
         number, axis = self._place
@@ -92,7 +96,9 @@ class GrowingStream(Stream):
             self._opened.popitem(last=False)
 
     def _whole(self, given: Sequence[Given], position: int, rows: int) -> list[Given]:
-        """The inputs, with those over all positions so far padded with zeros to the maximum."""
+        """The inputs of a run that adds `rows` positions to `position` cached ones. Inputs with an axis over all these
+        positions, such as masks, are padded with zeros to the caches' maximum. Raises InvalidArgument for other
+        lengths of the axis."""
         found, total = list(given), position + rows
         for number, axis in self._lengths:
             spec = self.inputs[number]

@@ -1,4 +1,5 @@
-"""The interface of a compiled model with open sizes, and the sizes that inputs imply."""
+"""The interface of a compiled model with sizes that are only known at run time, and the values of these sizes that
+follow from the inputs of a run."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ class Key(NamedTuple):
 
 
 class Length(NamedTuple):
-    """An open size, the length of a sequence, for which one build serves all values up to a maximum: its name, the
-    maximum, and for each output the axis that has this length (-1 for none). `batch`: the name of a size that counts
-    independent rows, which are run one after another; empty if there is none. Any further open size must be 1."""
+    """The length of a sequence, an input size that is only known at run time, if one build serves all its values up to
+    `maximum`. `outputs`: for each output the axis that has this length, -1 for none. `batch`: the name of a size that
+    counts independent rows, which are run one after another; empty if there is none. Other unknown sizes must be 1."""
 
     name: str
     maximum: int
@@ -36,9 +37,10 @@ class Length(NamedTuple):
 
 
 class Caches(NamedTuple):
-    """States that grow to a maximum: each run adds as many new positions as the value of the only open size, or one if
-    no size is open. Holds the name of the state that counts the positions, the maximum, the output of each state by its
-    input, and the inputs over all positions, as (input, axis)."""
+    """States that grow to a maximum. Each run adds new positions: their number is the value of the model's only size
+    that is not known at compile time, or one if all sizes are known. Holds the name of the state that counts the
+    positions, the maximum, the output of each state by its input, and the inputs over all positions, as (input,
+    axis)."""
 
     size: str
     maximum: int
@@ -47,14 +49,15 @@ class Caches(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """What is known about a model before its open sizes have values: inputs, outputs, and for which sizes there are
-    builds."""
+    """The interface of a model with sizes that are not known at compile time: inputs, outputs, these sizes (`symbols`),
+    and how builds serve their values."""
 
     inputs: list[TensorSpec]
     outputs: list[TensorSpec]
     symbols: list[Symbol]
     deciding: list[int]
-    """The indices of the inputs whose elements decide shapes."""
+    """The indices of the inputs whose elements, not only their shapes, determine shapes of other tensors of the
+    model."""
     blocks: tuple[int, ...] = ()
     """The numbers of rows for which there are builds, if the only symbol is the number of rows, and rows are
     independent: any number of rows runs in blocks of these sizes, of which one is 1. Empty if each size has a build of
@@ -112,8 +115,9 @@ class Interface(NamedTuple):
         return Interface(inputs, outputs, symbols, deciding, blocks, str(table.get("why", "")), length, caches)
 
     def key(self, given: Mapping[int, object]) -> Key:
-        """The key for the given inputs, by index. Raises InvalidArgument where inputs with a common size disagree, or
-        one that is needed is not given."""
+        """The key of the model's variant for these inputs, which are given by index: the sizes of its symbols, and the
+        elements of the inputs that determine shapes. Raises InvalidArgument if inputs disagree about a size, or an
+        input that is needed for the key is not given."""
         sizes = [self._size(symbol, given) for symbol in self.symbols]
         return Key(tuple(sizes), tuple([self._value(index, given) for index in self.deciding]))
 
@@ -160,7 +164,8 @@ class Interface(NamedTuple):
         return f"in blocks of {' and '.join(map(str, self.blocks))} rows" if self.blocks else ""
 
     def serves(self, sizes: Iterable[int]) -> bool:
-        """Whether a build for these sizes is one that serves blocks of rows."""
+        """Whether the build for these sizes is one of those to which longer inputs are passed in blocks of rows: the
+        number of rows is one of `self.blocks`."""
         return bool(self.blocks) and tuple(sizes)[0] in self.blocks
 
     @property
@@ -189,7 +194,8 @@ class Interface(NamedTuple):
         return {spec.name: np.frombuffer(data, spec.dtype).reshape(spec.shape) for spec, data in rows}
 
     def shown(self, key: Key) -> str:
-        """The key in the form of arguments of `prepare`."""
+        """The sizes and array values that identify a variant of the executable, as text in the form of keyword
+        arguments of its method `prepare`, such as `batch=4`."""
         found = {**self.sizes(key), **{name: array.tolist() for name, array in self.values(key).items()}}
         return ", ".join(f"{name}={value}" for name, value in found.items())
 

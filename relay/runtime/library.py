@@ -17,11 +17,11 @@ _LOCKS = [threading.Lock()]
 
 
 class Library:
-    """A shared object (no bytes for a target without one), the artifacts of external compilers by symbol, and the
-    source texts of the code, each made on request. Also made on request: the files that `export` writes for a name, and
-    the program with counters that `profiled` returns.
+    """The compiled code of a model: a shared object (`code`, empty for targets that have none), and the artifacts of
+    external compilers by symbol. Functions make the other forms when they are requested: `sources` the source texts,
+    `export` the files to export, `profiled` a program that counts time.
 
-    Native code: trust it like a program.
+    Loading it executes native code, so use only files from a source that you trust.
     """
 
     def __init__(

@@ -162,7 +162,8 @@ class OpenClDriver:
         self.library.clSVMFree(self.context, address)
 
     def allocate_host(self, size: int) -> int:
-        """Allocate memory of the host."""
+        """Allocate `size` bytes of ordinary memory of the host, and return the address; `self.staging` keeps it
+        alive."""
         buffer = ctypes.create_string_buffer(max(size, 1))
         address = ctypes.addressof(buffer)
         self.staging[address] = buffer
@@ -180,7 +181,8 @@ class OpenClDriver:
             self.recording.append(action)
 
     def upload(self, to: int, start: int, size: int, stream: int) -> None:
-        """Copy `size` bytes, in the queue's order."""
+        """Copy `size` bytes from address `start` to address `to`, in the queue's order. Both may be on the host or on
+        the device: the memory is shared."""
         self.do(lambda: self.call("clEnqueueSVMMemcpy", stream, 0, to, start, size, 0, None, None) if size else None)
 
     copy = download = upload
@@ -271,7 +273,7 @@ class OpenClDriver:
         self.wait(stream)
 
     def reached(self, event: int) -> bool:
-        """Always True: `record` has waited."""
+        """Return True: the work before an event is always complete, because `record` waits for it."""
         return True
 
     def wait_event(self, event: int) -> None:
@@ -303,7 +305,7 @@ class OpenClDriver:
 
 
 def hint() -> str:
-    """The hint of error messages: how to install a device."""
+    """The hint in errors about a missing OpenCL device: how to install a runtime that runs kernels on the CPU."""
     return f"{installation('opencl')} brings Intel's runtime, by which x86-64 processors are devices"
 
 

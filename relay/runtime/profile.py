@@ -53,7 +53,7 @@ class Profile:
     """The result of `profile`; printing it shows a table."""
 
     calls: tuple[Call, ...]
-    """The calls in the order of the run."""
+    """The calls of kernels, in the order in which a run makes them."""
     run_seconds: float
     """The median seconds of a run without counters."""
     counters_seconds: float
@@ -113,7 +113,7 @@ class Profile:
         replace_file(str(path), json.dumps(self.trace()).encode())
 
     def to_html(self) -> str:
-        """The table, with a bar for each share."""
+        """The HTML table of the calls of kernels, the slowest first, with a bar for each call's share of the time."""
         from html import escape  # here: for pages only
 
         rows: list[str] = []
@@ -192,8 +192,9 @@ def profile(library: Library, twin: Twin, seconds: float) -> Profile:
 
 
 def call_of(row: Mapping[str, Any], seconds: float, share: float, peak: Mapping[str, float], least: float) -> Call:
-    """Make the `Call` of a row of the profiled program's `calls`, with its multiply-accumulates per second, and these
-    as a share of the peak. `least`: the seconds of the fastest round."""
+    """Make the `Call` for `row`, which describes one kernel call of the profiled program. `seconds`: the median time of
+    the call over the rounds of measurement; `share`: its share of all calls' time; `peak`: the core's
+    multiply-accumulates per second by kind; `least`: the time in the fastest round."""
     rate = row["macs"] / seconds if seconds else 0.0
     most = peak.get(row["kind"]) if row["macs"] else None
     operators = tuple(row["operators"])
@@ -203,8 +204,9 @@ def call_of(row: Mapping[str, Any], seconds: float, share: float, peak: Mapping[
 def measured(
     plain: Callable[[], object], counted: Callable[[], object], notes: Array, seconds: float
 ) -> tuple[list[tuple[float, float]], list[Array]]:
-    """Time rounds of runs, alternately without and with counters: returns the seconds per run of both, and the seconds
-    of each kernel call."""
+    """Time rounds for about `seconds`, each of several runs without counters (`plain`) and then with them (`counted`,
+    which adds the ticks of each kernel call to `notes` and sets its last element to the current tick). Returns for each
+    round the seconds per run of both, and the seconds of each kernel call in a run."""
     plain()
     counted()
     begun, first = perf_counter(), int(notes[-1])

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from relay.runtime.profile import Profile
 
 TEAM, ARENAS, STRIDE, TENSORS = 1, 2, 3, 6
-"""Indices of words in the table of `relay_repeat`, whose first word is the number of blocks
-(`relay.lowering.llvm.repeat`)."""
+"""Indices of 8-byte words in the table that is the argument of `@relay_repeat` (`relay.lowering.llvm.repeat`): the team
+of threads, the number of arenas, the bytes from one arena to the next, and the first address of a tensor. Word 0 is the
+number of blocks to run."""
 
 
 class Repeated:
-    """Runs an executable's function for a number of blocks given at run time; several threads may call it at the same
-    time.
+    """Runs an executable for consecutive blocks of rows of the batch, each of as many rows as the executable computes
+    at once; the number of blocks is given at run time. Several threads may call it at the same time.
 
-    Each run has one arena per thread, whatever its number of blocks.
+    Each run has one arena for each thread of its team, whatever its number of blocks.
     """
 
     def __init__(self, executable: Executable, threads: int):
@@ -43,7 +44,8 @@ class Repeated:
         self.free: list[tuple[Numbers[c_uint64], Array]] = []
 
     def run(self, count: int, tensors: Sequence[int]) -> None:
-        """Run `count` blocks of the inputs and outputs at these addresses."""
+        """Run the executable for `count` consecutive blocks of rows. `tensors`: the addresses of the inputs and
+        outputs, each that of the first block."""
         try:
             table, arena = self.free.pop()
         except IndexError:
@@ -63,10 +65,12 @@ class Repeated:
 
 
 class Rows:
-    """Runs any number of rows: as many of the largest block as fit, then of the next, down to single rows."""
+    """Runs any number of rows by executables for blocks of fixed numbers of rows, one of which is a single row. The
+    largest block runs as often as it fits into the rows that are left, then the next smaller one."""
 
     def __init__(self, interface: Interface, blocks: Mapping[int, Executable], threads: int):
-        """`blocks` maps the number of rows of each block to its executable; one of them takes a single row."""
+        """`blocks` maps a number of rows of the batch to the executable that computes this many rows at once; it
+        contains the number 1. `threads`: the most threads that a run uses."""
         self.interface, self.one = interface, blocks[1]
         self.blocks = sorted(blocks.items(), reverse=True)
         self.repeated = [(size, Repeated(each, threads)) for size, each in self.blocks]

@@ -126,7 +126,9 @@ class Session:
 
 
 def give_back(driver: OpenDevice, event: int, pending: deque[tuple[int, list[View]]], blocks: list[int]) -> None:
-    """Free a session's events after the work that they mark, and outputs that are no longer referenced."""
+    """Free what a session holds on the device: the memory `blocks` of outputs that are no longer referenced, `event`,
+    and the events of `pending`, each of which is waited for first, so that the arrays kept with it stay alive until the
+    work before it is done."""
     with driver:
         for block in blocks:
             driver.free(block)
@@ -158,8 +160,8 @@ class Block:
 
 
 class Pool:
-    """Device memory blocks of one size, one for each run; a block that is no longer referenced is reused after the work
-    that read it."""
+    """Allocates device memory blocks of one size, one for the outputs of each run. A block that is no longer referenced
+    is used again for a later run, whose stream first waits for the work in other streams that reads the block."""
 
     def __init__(self, driver: OpenDevice, size: int):
         self.driver, self.size = driver, size
@@ -240,8 +242,8 @@ class DeviceArray:
         }
 
     def _lend(self, reader: int) -> None:
-        """Make another stream wait for the run, and record that the memory may be reused only after that stream's
-        reads."""
+        """Make the stream `reader`, in which another library reads the array, wait for the run that computes it. The
+        array's memory is reused only after the reads that are pending in that stream."""
         session = self.session
         with session.driver:
             session.driver.follow(reader, session.stream)

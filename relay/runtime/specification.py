@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Size(int):
-    """An open size: the integer -1, printed as its name."""
+    """A size of a tensor that is not known before a run, such as a batch size: the integer -1, printed as its name."""
 
     name: str
 
@@ -41,7 +41,8 @@ class TensorSpec(NamedTuple):
 
     @staticmethod
     def from_json(entry: Mapping[str, Any]) -> TensorSpec:
-        """Read an entry of the graph's `inputs` or `outputs`."""
+        """Make the specification from its JSON form: an entry of `inputs` or `outputs` in the description (graph) of an
+        executable."""
         return TensorSpec(
             str(entry["name"]),
             tuple(Size(d) if isinstance(d, str) else int(d) for d in entry["shape"]),
@@ -87,7 +88,8 @@ class TensorSpec(NamedTuple):
         return codes.astype(self.dtype)
 
     def _numbers(self, doing: str, given: npt.ArrayLike) -> Array:
-        """The values as an array. Raises InvalidArgument unless they are real numbers."""
+        """The values `given` as an array. Raises InvalidArgument unless they are real numbers; `doing` is the name of
+        the method that the message names."""
         try:
             found: Array = np.asarray(given)
         except (TypeError, ValueError) as error:
@@ -130,7 +132,8 @@ class TensorSpec(NamedTuple):
             raise InvalidArgument(where, f"has shape {list(shape)}; {list(self.shape)} is needed")
 
     def _is_open_for(self, shape: tuple[int, ...]) -> bool:
-        """Whether the shape differs only in open sizes."""
+        """Whether the shape differs from that of the specification at most in sizes that are open, that is, chosen by
+        the caller of each run."""
         same = len(shape) == len(self.shape)
         return same and all(a == b or isinstance(b, Size) for a, b in zip(shape, self.shape, strict=True))
 

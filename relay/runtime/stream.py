@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
 
 COPIED_BYTES = 16 << 10
-"""The largest size in bytes of an input, and of all outputs together, that are copied to or from the frame's own
-arrays. Larger ones are not copied: their addresses are entered in the table that native code reads."""
+"""The largest size in bytes of an input, and of all outputs together, that a run copies to or from arrays that the
+stream keeps. Larger ones are not copied: native code gets the addresses of the caller's arrays, or of new arrays for
+the outputs."""
 
 
 class State(NamedTuple):
@@ -97,7 +98,8 @@ class Stream:
         pairs: Mapping[int, int],
         initial: Mapping[int, Array],
     ) -> None:
-        """Describe inputs, outputs, and states."""
+        """Set the attributes that describe the stream: the inputs and outputs that are no states, and the states, each
+        with its input, its output (`pairs`) and its initial value (`initial`, else 0)."""
         self.inputs = [spec for index, spec in enumerate(inputs) if index not in pairs]
         self.outputs = [spec for index, spec in enumerate(outputs) if index not in pairs.values()]
         self._names = {spec.name: number for number, spec in enumerate(self.inputs)}

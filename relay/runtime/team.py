@@ -45,9 +45,9 @@ FIRST, TRIED = 3, 7
 the team and `TRIED` runs without it are compared, or of `FIRST` runs of each kind if a run takes longer than waking the
 workers."""
 BETWEEN, UNSEEN = 1_000_000_000, 256
-"""The time in ns until the next trial, since the load of the processors may have changed, and the number of runs
-between two looks at the clock. A worker that is descheduled in a loop delays a run by some milliseconds, so frequent
-trials would cost more than they gain."""
+"""The time in ns between two trials that decide whether the team of threads pays, which are repeated since the load of
+the processors may change; and the number of runs between two looks at the clock. A worker that is descheduled in a loop
+delays a run by some milliseconds, so frequent trials would cost more than they gain."""
 
 _LOCKS = [threading.Lock()]
 """The lock under which this process creates teams; the child of a `fork` gets a new one."""
@@ -114,7 +114,8 @@ class Trial:
         self.times: list[int] = []
 
     def note(self, start: int, end: int) -> None:
-        """Record the time of a run."""
+        """Record a run of the model, which began and ended at these times in ns. After the last run of a trial, decide
+        whether the runs until the next trial use the team (`shared`)."""
         if start < self.next:
             self.left = UNSEEN
             return

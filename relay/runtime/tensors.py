@@ -41,7 +41,8 @@ def pack(arrays: Mapping[str, Array], offsets: Mapping[str, int], size: int) -> 
 
 
 def pieces(arrays: Mapping[str, Array], offsets: Mapping[str, int], size: int) -> list[bytes | memoryview]:
-    """The bytes of `pack` in pieces: arrays are not copied."""
+    """The arrays encoded as safetensors, as pieces to be joined, so that no array is copied: those in `offsets` at
+    these offsets within the first `size` bytes of the data, the others after them at multiples of 64."""
     placed = sorted((offset, name) for name, offset in offsets.items())
     end = size
     for name in arrays:
@@ -71,8 +72,9 @@ def pieces(arrays: Mapping[str, Array], offsets: Mapping[str, int], size: int) -
 
 
 def unpack(part: Array, where: str) -> tuple[dict[str, Array], Array]:
-    """Decode the arrays as read-only views, and return them with the bytes of the data. Raises Malformed for a bad
-    header."""
+    """Decode the bytes of a file in the format of safetensors. Returns the arrays by name, as read-only views, and the
+    bytes of the data part. Raises Malformed if the bytes end before the header does, and errors of Python for a header
+    that is not of this format."""
     size = int.from_bytes(part[:8].tobytes(), "little")
     if size + 8 > part.size:
         raise Malformed(where, "holds no constants")

@@ -1,5 +1,6 @@
-"""The file format of an executable with open sizes: its variants, and one block with each constant once, by the hash of
-its bytes."""
+"""The file format of an executable whose tensor sizes are given at run time. The file has a variant for each set of
+sizes, and one block of constants, where a constant that several variants use is stored once, under the hash of its
+type, shape and bytes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ class CpuCosts:
     tile_start: float = 25.0
     """Cycles to start and finish a register tile."""
     spilled_vector: float = 0.0
-    """Cycles for each vector of a register tile that is spilled while other vectors are finished."""
+    """Cycles for each vector of accumulators that is spilled to the stack while the epilogue of its register tile
+    processes the others."""
     finishing_registers: int = 8
     """Registers used while the sums of a tile are finished: constants, temporaries, and the sums of the next tile if a
     core has already started it."""
@@ -69,16 +70,18 @@ class CpuCosts:
     stream_bandwidth: float = 32.0
     """Bytes per cycle of vector loads, averaged over all cache levels."""
     tile_weight_bytes: int = 24 << 10
-    """The number of bytes that the weights of a block of channels may have to stay in the first-level cache beside the
-    data."""
+    """The largest size in bytes of the weights of a block of channels for which the cost model assumes that they stay
+    in the first-level cache. For kernels with tile registers, the limit also applies to the size of all data."""
     inner_weight_bytes: int = 16 << 10
     """Bytes of the packed weights of all channels that stay in the first-level cache during a loop over pixels."""
     scratch_bytes: int = 16 << 10
     """Bytes of scratch memory that stay in the first-level cache."""
     strip_bytes: int = 1 << 18
-    """Bytes that a strip of rows may read and write to stay in the second-level cache."""
+    """The largest number of bytes that a strip, several rows of an image that are processed together, may read and
+    write: so many stay in the second-level cache."""
     strip_start_rows: float = 0.1
-    """The time to start the rows of a block, as a fraction of the time of one row."""
+    """The time that a depthwise convolution by dot products takes to start a block of channels in a strip of rows, as a
+    fraction of the time that the block takes for one row."""
     prefetch_bytes: int = 384 << 10
     """The largest number of bytes of a block's weights that are prefetched: two blocks and the data share the
     second-level cache."""
@@ -121,8 +124,8 @@ class CpuCosts:
     """The largest number of pixels in a tile of a float depthwise convolution, whose sums hide the latency of
     adding."""
     chained_operations: int = 16
-    """The least number of operations in a loop body for which wider vectors are used where registers hold 8
-    elements."""
+    """On a target whose registers hold 8 elements of 32 bits, loops with at least this many operations in their body
+    process vectors wider than 16 elements, for more independent instructions."""
     longest_chain: int = 24
     """The length of a dependence chain in a loop iteration from which on the loop is split in two."""
     staged_operations: int = 4
@@ -168,8 +171,8 @@ class CpuCosts:
     planned_threads: int = 2
     """The number of threads that is assumed when parallel loops are chosen."""
     confident_saving: float = 0.5
-    """The share of the cycles saved by threads, as estimated, that is counted when it is decided whether a module gets
-    parallel loops, since the estimate is uncertain."""
+    """The factor by which the estimated cycles that threads save are multiplied before it is decided whether a module
+    gets parallel loops: below 1, since the estimate is uncertain."""
 
 
 @dataclass(frozen=True)
@@ -181,16 +184,17 @@ class GpuCosts:
     matrix_speed: int = 2048
     """Products of 8-bit codes, or bytes of multiplied floats, per clock of a multiprocessor by `mma`."""
     warpgroup_speed: int = 3584
-    """Products of 8-bit codes, or bytes of multiplied floats, per clock of a multiprocessor by `wgmma`: 7/8 of its
-    isolated rate (4,190 on an H200)."""
+    """The rate of `wgmma` on one multiprocessor, in products of 8-bit codes per clock; floats of n bytes have 1/n of
+    this rate. The value is about 7/8 of the rate of `wgmma` alone (4,190 on
+    an H200)."""
     copy_bandwidth: int = 56
     """Bytes per clock that are copied into a multiprocessor's shared memory."""
     memory_bandwidth: int = 24
-    """Bytes per clock that a multiprocessor reads or writes while all do: 18 from an H200's memory, more from its
-    cache."""
+    """Bytes per clock that each multiprocessor reads or writes in device memory while all multiprocessors do so. An
+    H200's memory itself provides 18; the cache increases the mean."""
     step: int = 4
-    """The minimum time of one step of a block's loop over the depth, in clocks per byte of a row that the step
-    multiplies."""
+    """The minimum time of one step of a block's loop over the depth, in clocks per byte of the step's depth: a step
+    that multiplies 64 bytes of each row takes at least 64 times this number."""
     block: int = 1500
     """The clocks of a block of threads, besides those of the steps of its loop over the depth."""
     exchange: int = 300
@@ -206,13 +210,14 @@ class GpuCosts:
     finished_sum: float = 0.08
     """The clocks of a multiprocessor for the epilogue of one sum: about 10 instructions at 128 per clock."""
     finished_column: float = 2.5
-    """The clocks of a multiprocessor, per column of a warp's sums, for what the warp's epilogue reads: 24 bytes for
-    each thread and each of its columns, a quarter of the warp's. At 128 bytes per clock from the cache these take 1.5
-    clocks; the rest was measured."""
+    """The clocks in which a multiprocessor reads the epilogue's constants, per column of a warp's sums. Each column is
+    held by 8 threads, which read 24 bytes each: 1.5 clocks at 128 bytes per clock from the cache; the rest was
+    measured."""
     registers: int = 1 << 16
     """The number of 32-bit registers of a multiprocessor."""
     most_sums: int = 64
-    """The number of sums per thread that leaves too few registers for the addresses of gathered data."""
+    """The least number of sums per thread that leaves too few registers for the addresses of gathered data; tiles for
+    such data have fewer sums."""
     thread_sums: int = 128
     """The largest number of sums per thread, of the 255 registers that it can address."""
     matrix_rows: int = 8
@@ -222,7 +227,8 @@ class GpuCosts:
     thread_registers: int = 60
     """The registers of a thread that uses matrix units, besides its sums: addresses and factors."""
     shared_bytes: int = 32 << 10
-    """Bytes of shared memory that a block can have: the chip's limit, or that of every OpenCL device."""
+    """The most bytes of shared memory that a block can use: the chip's limit for CUDA, and for OpenCL the minimum that
+    OpenCL guarantees on every device."""
     plain_shared_bytes: int = 48 << 10
     """Bytes of shared memory that a block of `mma` uses by default: the limit without a special launch attribute."""
     largest_block: int = 1024
@@ -242,18 +248,21 @@ class GpuCosts:
     """The largest number of neighbouring results that one thread computes, so that their sums share the values that
     they read. It is 1 for NVIDIA's chips, where it was not measured."""
     least_threads: int = 1 << 15
-    """The least number of threads before one thread computes several elements."""
+    """The number of elements that one thread computes at once is reduced, but not below 4 bytes, until at least this
+    number of threads has work."""
     shared_turns: int = 16
     """The least number of iterations of a sum that is divided among threads; one thread computes shorter sums."""
     warps_turns: int = 8
-    """The least number of iterations per thread for which several warps divide a sum: they combine through memory."""
+    """The least number of iterations per thread for which a sum is divided among several warps, which combine their
+    partial sums through shared memory."""
     team_threads: int = 256
     """The largest number of threads that divide a sum."""
     packed_rows: int = 8
     """The least number of rows of a product's first matrix for which the second one keeps its layout, since kernels
     copy it into shared memory."""
     most_keys: int = 128
-    """The largest number of scores per row that attention keeps in registers: a thread has half as many sums."""
+    """The largest number of scores per row that attention keeps in registers. A warp computes 16 rows, so each of its
+    32 threads holds half of this number of scores."""
 
 
 Costs = TypeVar("Costs", CpuCosts, GpuCosts)
@@ -277,7 +286,7 @@ POSITIVE = frozenset(
 
 
 def checked(costs: CpuCosts | GpuCosts, given: Mapping[str, object]) -> Measured:
-    """Check measured values, and return those that differ from the record's, sorted by field name. Raises
+    """Check measured costs, and return those that differ from `costs`, sorted by field name. Raises
     InvalidArgument for an unknown field, and for a value that is not a number of the field's type, is negative or not
     finite, or is 0 where that is not allowed."""
     known: dict[str, float] = {field.name: getattr(costs, field.name) for field in fields(costs)}

@@ -1,7 +1,8 @@
 """Queries LLVM about x86-64 and AArch64 CPUs: the features of each, and which feature implies which.
 
-LLVM's C interface does not expose this. But LLVM inlines a function into another only if the callee needs no feature
-that the caller lacks, for any pair of CPU and features: the answers are which of some test functions it inlines.
+LLVM's C interface does not answer such questions, but its inliner does: it inlines a function into another one only if
+the caller's CPU and features include all that the callee's require. So test functions with the CPUs and features in
+question are compiled, and the answers follow from which calls are inlined.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ inline it."""
 
 
 def _inlined(triple: str, asked: Sequence[tuple[Function, Function, str]]) -> list[str]:
-    """The names of those (caller, callee, name) for which LLVM inlines the callee: the caller has all features that it
-    needs."""
+    """The names of those triples (caller, callee, name) for which LLVM inlines the callee, because the caller's CPU and
+    feature include all that the callee requires."""
     if not asked:
         return []
     import llvmlite.binding as llvm

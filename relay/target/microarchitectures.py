@@ -15,8 +15,8 @@ from relay.target.costs import CpuCosts, replaced
 
 @dataclass(frozen=True)
 class Caches:
-    """The sizes in bytes of the data caches of a core, by level; 0 if it has none. Where a chip's maker chooses a size,
-    the usual one."""
+    """The sizes in bytes of a core's first- and second-level data caches; 0 if it has none. If the size differs between
+    chips with this core, the usual size."""
 
     first: int = 0
     second: int = 0
@@ -106,5 +106,5 @@ ROWS: Sequence[MicroArchitecture] = [
 
 @cache
 def micro_architecture(cpu: str) -> MicroArchitecture:
-    """The row for a CPU by LLVM's name; the generic one if no row has the name."""
+    """The micro-architecture whose row in `ROWS` lists this LLVM CPU name; `GENERIC` if there is none."""
     return next((row for row in ROWS if cpu in row.cpus), GENERIC)

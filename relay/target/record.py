@@ -118,7 +118,8 @@ class Processor(ABC):
     @property
     @abstractmethod
     def divides_by_products(self) -> bool:
-        """Whether a division by a constant is replaced by two multiply-adds where the integers are equal."""
+        """Whether a float division by a constant whose quotient is rounded to an integer is replaced by a product and
+        fused multiply-adds, if every integer is proved to stay the same."""
 
     @property
     @abstractmethod
@@ -149,8 +150,9 @@ class Processor(ABC):
         return self.features.issuperset(features)
 
     def dot(self, group: int | None = None, unsigned: bool | None = None) -> Dot | None:
-        """The best dot product for micro-kernels; with `group` products per sum if that is given, and for data of this
-        signedness if such a one exists."""
+        """The target's best dot product instruction for micro-kernels: if `group` is given, one that adds `group`
+        products to each sum; if `unsigned` is given, preferably one for data of this signedness. None if there is no
+        such instruction."""
         best = best_dot(self.features, group)
         if best is None or unsigned is None:
             return best
@@ -167,7 +169,8 @@ class Processor(ABC):
         return next((dot for dot in fitting if dot.features <= self.features), None)
 
     def dots_of(self, group: int, element: Attribute, unsigned: bool) -> Iterator[Dot]:
-        """The dot products with `group` factors of a type, the best first."""
+        """The target's dot product instructions that add `group` products to each sum, of factors of type `element`
+        (`unsigned`: the data is unsigned), the best first."""
         for dot in DOTS:
             if (dot.group, dot.element, dot.unsigned) == (group, element, unsigned) and dot.features <= self.features:
                 yield dot
@@ -218,7 +221,8 @@ class Processor(ABC):
 
     @property
     def alignment(self) -> int:
-        """The alignment of buffers in bytes; vector accesses may extend as many bytes beyond the end of a buffer."""
+        """The alignment of buffers in bytes, which is also the largest number of bytes by which vector accesses may
+        extend beyond the end of a buffer."""
         return 64 if self.has_vectors else 8
 
     @property
@@ -244,7 +248,8 @@ class Processor(ABC):
 
     @property
     def multiplies_rows_by_rows(self) -> bool:
-        """Whether the second of two computed matrices of codes may be in the layout [columns, depth]."""
+        """Whether kernels for the product of two computed matrices of 8-bit codes accept the second one in the layout
+        [columns, depth]."""
         return self.whole_dots
 
     @property
@@ -378,8 +383,8 @@ class CpuTarget(Processor):
 
     @property
     def index_bits(self) -> int:
-        """The width of an index in bits: that of an address if there are no threads, whose iteration counts are
-        64-bit."""
+        """The width of an index in bits: 32 for a target with addresses of 32 bits and without threads, else 64. With
+        threads it is 64 because the iteration counts of the loops that threads share are 64-bit."""
         return 32 if not self.has_threads and self.triple.startswith(ADDRESSES_OF_32_BITS) else 64
 
     @property

@@ -84,10 +84,11 @@ NEEDING = {
     "mve": ("thumbv8.1m.main",),
     "mve.fp": ("thumbv8.1m.main",),
 }
-"""For optional features of microcontrollers, the prefixes of triples whose processors may have them: for others, LLVM
-emits the instructions anyway, or ends the process."""
+"""The optional features of microcontrollers, with the architectures (first words of a triple) that can have each. They
+are checked before a build, because LLVM emits the instructions for any other architecture too, or ends the process."""
 HARD_FLOAT = {"arm": frozenset({"vfp4d16sp"}), "thumbv7em": frozenset({"vfp4d16sp"})}
-"""The floating-point unit for triples that end in `eabihf`, by first word, where the CPU of `CROSS` has none."""
+"""LLVM's feature for the floating-point unit that a triple ending in `eabihf` implies, by the triple's first word (the
+architecture). It lists only the architectures whose default CPU (in `CROSS`) has no such unit."""
 
 
 COSTS, CHANGES = "-costs=", "-mattr="

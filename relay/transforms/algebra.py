@@ -81,7 +81,8 @@ def match(term: ast.expr, value: SSAValue, found: dict[str, SSAValue]) -> bool:
 
 
 def build(term: ast.expr, new: Expansion, found: dict[str, SSAValue]) -> SSAValue:
-    """Build the ops of a term, and return its value."""
+    """Build the ops of a term, a Python expression such as `add(x, multiply(y, z))`, and return its value. `found`: the
+    value of each variable."""
     if isinstance(term, ast.Name):
         return found[term.id]
     assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)

@@ -23,7 +23,7 @@ NHWC = Layout.parse("NHWC")
 
 @dataclass(frozen=True)
 class AlterOpLayout(Pass):
-    """Give every op the layout that the target's kernels read.
+    """Convert data and weights to the layouts that the target's kernels read.
 
     Images are NHWC, kernels OHWI, depthwise ones HWOI. The pass does the same as `convert-layout` to NHWC: it
     transposes the fewest bits, and results stay equal. A module that already has these layouts is unchanged: its own

@@ -120,7 +120,8 @@ class _Batch:
         return replace(info, shape=dims, initial=np.resize(info.initial, dims))
 
     def survey(self) -> None:
-        """Find all values with the batch. Raises Unsupported with every operator that mixes images."""
+        """Add to `self.batched` all values whose leading axis runs over the images of the batch. Raises Unsupported,
+        naming each operator that mixes images, if there are any."""
         problems: dict[str, str] = {}
         for op in self.block.ops:
             if not op.results or all(self.batched.isdisjoint(each.operands) for each in op.walk()):
@@ -233,8 +234,9 @@ class _Batch:
 
 
 def takes_own_rows(op: relay.GatherNdOp) -> bool:
-    """Whether each row of the result is taken from the same row of the data, at equal positions in all rows: indices
-    are constants whose first coordinate numbers the rows."""
+    """Whether row i of the result is gathered only from row i of the data, for every i, and from the same positions in
+    each row. This is so if the indices are constants, their first coordinate is i in row i, and their other coordinates
+    are equal in all rows."""
     if not isinstance(op.indices.owner, relay.ConstantOp) or rank(op.indices) < 2:
         return False
     first, *_ = indices = to_numpy(op.indices.owner.value)
@@ -291,7 +293,8 @@ def _reason(op: TensorOp) -> str:
 
 
 def _operator(op: Operation) -> str:
-    """The operator's name in the file."""
+    """How errors name an op: by the operator of the model file that it was imported from or, if that is unknown, by its
+    location in the module."""
     match op.location:
         case NameLoc(desc=desc, location=FileLineColLoc()):
             return desc.data

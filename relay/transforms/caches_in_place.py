@@ -100,8 +100,8 @@ def independent(named: Sequence[Symbol]) -> list[Symbol]:
 
 
 def complete(named: Sequence[Symbol], sizes: Mapping[str, int]) -> dict[str, int]:
-    """All sizes by name, in the order of `named`: those that `sizes` gives, and the sums that are computed from
-    them."""
+    """Return the value of each symbolic size of `named`, by name and in this order: the one that `sizes` gives, or, for
+    a name such as `past + 1`, the sum of its terms."""
     known = {term: int(term) for symbol in named for term in terms(symbol.name) if term.isdigit()} | dict(sizes)
     return {s.name: known[s.name] if s.name in known else sum(known[term] for term in terms(s.name)) for s in named}
 

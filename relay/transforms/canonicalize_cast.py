@@ -17,7 +17,7 @@ from relay.transforms.legalization import own
 
 @dataclass(frozen=True)
 class CanonicalizeCast(Pass):
-    """Give every reader of a widened value its own cast, so that kernels read the narrow one. `%w = cast %x; f(%w);
+    """Give each user of a widened value its own cast, so that kernels read the narrow value. `%w = cast %x; f(%w);
     g(%w)` becomes `f(cast %x); g(cast %x)`. Casts to a type that is not wider stay shared."""
 
     name: ClassVar[str] = "canonicalize-cast"

@@ -1,4 +1,5 @@
-"""`PassContext(config={"relay.check_numbers": inputs})`: the interpreter's results before and after each pass."""
+"""`PassContext(config={"relay.check_numbers": inputs})`: interprets the module with these inputs before and after each
+pass, and raises an error if its results change."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ TOLERANCE = 1e-4
 
 
 class CheckNumbers(PassInstrument):
-    """Raises an error at the pass after which `@main` gives other integers for these inputs, or floats that differ by
-    more than `TOLERANCE`. It stops checking when a pass changes the arguments of `@main`, or leaves ops that the
-    interpreter cannot run: in a build `relay-to-linalg`."""
+    """Runs `@main` on the given `inputs` by the interpreter before and after each pass, and raises an error if the pass
+    changed an integer of the results, or a float by more than `TOLERANCE`. It stops checking when a pass changes the
+    arguments of `@main`, or leaves ops that the interpreter cannot run: in a build `relay-to-linalg`."""
 
     def __init__(self, inputs: Sequence[Array] | Mapping[str, Array]):
         self.inputs = inputs

@@ -19,9 +19,9 @@ from relay.transforms.dead_ops import erase_dead
 
 @dataclass(frozen=True)
 class CombineParallelConv2D(Pass):
-    """Merge convolutions that read the same image with constant kernels into one.
+    """Merge convolutions of the same input with constant weights into one convolution.
 
-    At least `min_num_branches` of them must have equal windows, strides, padding and types; their kernels are
+    At least `min_num_branches` of them must have equal windows, strides, padding and types; their weights are
     concatenated, and each gets a slice of the channels. For NHWC images and OHWI kernels without groups. No integer
     changes; floats are added in the same order.
     """

@@ -1,4 +1,4 @@
-"""The pass `combine-parallel-dense`."""
+"""The pass `combine-parallel-dense`: merges matrix products of the same data with several constant kernels into one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from relay.transforms.dead_ops import erase_dead
 
 @dataclass(frozen=True)
 class CombineParallelDense(Pass):
-    """Merge products of one value with several constant kernels into one product. There must be at least
-    `min_num_branches`; the kernels are concatenated, and each product gets a slice of the result. No integer changes;
+    """Merge matrix products of the same input with constant weights into one product. There must be at least
+    `min_num_branches`; the weights are concatenated, and each product gets a slice of the result. No integer changes;
     floats are added in the same order."""
 
     name: ClassVar[str] = "combine-parallel-dense"

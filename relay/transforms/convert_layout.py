@@ -28,18 +28,20 @@ KERNELS = {"NCHW": "OIHW"}
 
 @dataclass(frozen=True)
 class ConvertLayout(Pass):
-    """Convert convolutions to another layout. Write `ConvertLayout("NHWC", "NCHW")`, `ConvertLayout("NHWC", "NHWC4c")`.
+    """Convert convolutions to another layout.
 
-    `operators` (`conv2d`, `nn.max_pool2d`, `qnn.conv2d`, `image.resize2d`, ...) with the layout `source` get `target`;
-    `keep` names operators that are not converted, `skip` numbers convolutions that are not, in program order from 0.
-    All other ops, integer arithmetic of `qnn` included, get the layouts with which the fewest bits are transposed,
-    found by a minimum cut. Parameters per channel follow the channels; existing transposes are cancelled; arguments and
-    results of functions keep their layouts. A value whose channels are not a multiple of the split stays unsplit.
-    Kernels are converted to `kernel_layout`; if it is empty, to OIHW for NCHW, and not at all for other layouts.
+    Write `ConvertLayout("NHWC", "NCHW")` or `ConvertLayout("NHWC", "NHWC4c")`. `operators` (`conv2d`, `nn.max_pool2d`,
+    `qnn.conv2d`, `image.resize2d`, ...) with the layout `source` get `target`. `keep` has the names of operators that
+    are not converted, `skip` the numbers of convolutions that are not, counted from 0 in program order. All other ops,
+    integer arithmetic of `qnn` included, get the layouts with which the fewest bits are transposed, found by a minimum
+    cut. Parameters per channel follow the channels; existing transposes are cancelled; arguments and results of
+    functions keep their layouts. A layout with blocks of channels, such as NHWC4c, is not given to a value whose number
+    of channels is not a multiple of the block. Kernels are converted to `kernel_layout`; if it is empty, to OIHW for
+    NCHW, and not at all for other layouts.
 
-    Relay's form is a mapping from an operator to the layouts of its data and kernel, whatever layouts they have before:
-    `ConvertLayout({"nn.conv2d": ["NCHW", "default"], "qnn.conv2d": ["NCHW", "OIHW"]})`; in a pipeline's text, write
-    `layouts=("nn.conv2d:NCHW:default", ...)`.
+    As in TVM's Relay, the argument may also be a mapping from an operator to the wanted layouts of its data and kernel,
+    whatever layouts they have before: `ConvertLayout({"nn.conv2d": ["NCHW", "default"], "qnn.conv2d": ["NCHW",
+    "OIHW"]})`; in a pipeline's text, write `layouts=("nn.conv2d:NCHW:default", ...)`.
 
     No result changes: floats are added in the same order. For different layouts of different operators, run it once for
     each.
@@ -70,7 +72,8 @@ class ConvertLayout(Pass):
         self.convert(op, image(self.source))
 
     def convert(self, op: ModuleOp, source: Layout | None) -> None:
-        """Convert the chosen ops from the layout `source`, or from any layout if it is None."""
+        """Convert the ops that the pass's options `operators`, `keep` and `skip` select to the layout `target`: those
+        that have the layout `source`, or any layout if it is None."""
         wanted = image(self.target)
         operators, keep = chosen(self.operators), chosen(self.keep)
         kernel = self.kernel_layout or KERNELS.get(self.target, "")

@@ -74,7 +74,7 @@ def steps_of(block: Block) -> dict[SSAValue, Steps]:
 
 
 def can_thin(op: Operation) -> bool:
-    """Whether the op can skip rows and columns of its result."""
+    """Whether the op can be rebuilt so that it computes only every n-th row and column of its result."""
     if not isinstance(op, TensorOp) or len(op.results) != 1 or rank(op.results[0]) != 4:
         return False
     if any(DYNAMIC in shape(value) for value in (*op.operands, op.results[0])):

@@ -17,13 +17,13 @@ class Mismatch:
     count: int
     """The number of elements that differ."""
     size: int
-    """The number of elements of the array."""
+    """The number of elements of each of the two arrays."""
     first: str
     """The index of the first element that differs: `0, 3`."""
     found: object
-    """The element found at that index."""
+    """The element found at the index of the first difference."""
     wanted: object
-    """The expected element at that index."""
+    """The expected element at the index of the first difference."""
     largest: float
     """The largest absolute difference of two elements; NaN where one of them is not finite."""
 

@@ -84,7 +84,7 @@ PATTERNS: list[type[RewritePattern]] = [Tanh, Sigmoid]
 
 @dataclass(frozen=True)
 class FastMath(Pass):
-    """Compute `tanh` and `sigmoid` of float32 by quotients of polynomials.
+    """Approximate `tanh` and `sigmoid` of float32 by quotients of polynomials.
 
     The absolute error of results is less than 1e-6, as measured. NaN stays NaN only if the target's minimum and maximum
     of NaN and a number are NaN. Never part of the default pipeline.

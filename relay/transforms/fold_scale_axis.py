@@ -74,7 +74,8 @@ class ScaleAfterSum(RewritePattern):
 
 
 class ScaleBeforeProduct(RewritePattern):
-    """nn.conv2d (multiply %x, s), w  =>  nn.conv2d %x, s * w; of nn.dense likewise"""
+    """nn.conv2d (multiply %x, s), w  =>  nn.conv2d %x, s * w; the same for nn.dense. s is a constant, a scalar or one
+    number for each input channel."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: relay.Conv2dOp | relay.DenseOp, rewriter: PatternRewriter) -> None:
@@ -166,7 +167,8 @@ def scaled_inputs(op: Product, factors: Array) -> Array | None:
 
 
 def weight(new: Expansion, op: Product, numbers: Array) -> SSAValue:
-    """Add a constant with the new kernel, whose handle contains the old one's label."""
+    """Add a constant op with the new kernel `numbers`, labelled like the old kernel of `op` ("weight" if that has no
+    label); return its result."""
     owner = op.kernel.owner
     old: StringAttr | None = owner.label if isinstance(owner, relay.ConstantOp) else None
     value = elements(numbers, label="weight" if old is None else old.data)
@@ -178,10 +180,10 @@ PATTERNS: list[type[RewritePattern]] = [ScaleAfterProduct, ScaleAfterSum, ScaleB
 
 @dataclass(frozen=True)
 class FoldScaleAxis(Pass):
-    """Fold constant factors per channel into the weights of a float convolution or product. The factors may be applied
-    before or after it; a bias or another constant sum in between is scaled, too. Rounding changes: results differ by a
-    few units in the last place, or not at all where the factors are powers of two. Where another op reads the unscaled
-    result, both are kept."""
+    """Fold constant channel factors into the weights of a float convolution or matrix product. The factors may be
+    applied before or after it; a bias or another constant sum in between is scaled, too. Rounding changes: results
+    differ by a few units in the last place, or not at all where the factors are powers of two. Where another op reads
+    the unscaled result, both are kept."""
 
     name: ClassVar[str] = "fold-scale-axis"
     opt_level = 3

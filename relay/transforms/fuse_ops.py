@@ -57,7 +57,7 @@ class Outline:
         self.kernels: dict[Hashable, FuncOp] = {}
 
     def function(self, function: FuncOp) -> None:
-        """Replace the groups of a function by calls."""
+        """Replace each group of ops of a function that are fused by a call of a kernel, also in nested blocks."""
         erase_dead(function.body.walk())
         for block in [function.body.block, *nested(function.body.block)]:
             self.block(block)

@@ -92,8 +92,8 @@ def users(value: SSAValue) -> list[Operation]:
 NORMS = (relay.LayerNormOp, relay.RmsNormOp)
 """Normalizations whose kernels also store the values that they normalize."""
 OF_ROWS = (relay.DenseOp, relay.WeightOnlyDenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, *NORMS)
-"""Anchors whose kernels may end in any number of elementwise ops that use the anchor's result, or values computed from
-it, several times (rule 4 of `Fusion`)."""
+"""Classes of anchors (the ops that determine how a kernel is computed) whose kernels may end in any number of
+elementwise ops, even if these use the anchor's result or each other's several times (rule 4 of `Fusion`)."""
 CONVOLUTIONS = (relay.Conv2dBase, relay.ConvBase)
 """Anchors whose kernels may end in cheap elementwise ops that use the anchor's result several times, such as leaky ReLU
 and hard swish."""
@@ -163,8 +163,8 @@ class Group:
         self.kind = "elementwise" if self.anchor is None else op.name.rsplit(".", 1)[-1]
 
     def is_product(self, target: Target) -> bool:
-        """Whether the anchor is a batched matrix product whose second operand the target's kernels pack at run time, or
-        read for several rows at once."""
+        """Whether the group's op that is not elementwise (its anchor) is a batched matrix product whose second operand
+        the target's kernels pack at run time, or read for several rows at once."""
         op = self.anchor
         if not isinstance(op, relay.BatchMatmulOp) or op.transpose_a.value.data:
             return False
@@ -180,8 +180,8 @@ class Group:
         return rank(op.result) == 3 and runs and rows >= target.packed_rows(kinds == {f32}) and columns >= least
 
     def attends(self, target: Target) -> bool:
-        """Whether the anchor can be in one kernel with a softmax: a batched matrix product, or one with few rows of
-        floats."""
+        """Whether the group's op that is not elementwise (its anchor) can be in one kernel with a softmax. It must be a
+        batched matrix product that `is_product` accepts, or one of float32 with few rows."""
         op = self.anchor
         few = isinstance(op, relay.BatchMatmulOp) and rank(op.result) == 3 and has_few_rows(op, target)
         return few or self.is_product(target)
@@ -196,15 +196,16 @@ class Fusion:
     """Groups the ops of a block, in program order:
 
     1. An elementwise op joins the group that computes an operand of the same shape as the op's result, if nothing else
-    uses this operand, or if it is a layer normalization's result. Among several groups, one with an anchor is
-    preferred, then the latest.
-    2. A purely elementwise group of that shape joins the group of an elementwise op that is its only consumer; a group
-    of any shape joins that of a reduction, or, if its ops compute from single numbers, that of an elementwise op.
+    uses this operand, or if it is a layer normalization's result. Among several groups, one with an anchor (an op that
+    is not elementwise) is preferred, then the latest.
+    2. A group of elementwise ops that computes an operand of an elementwise op or reduction joins the op's group, if
+    nothing outside that group uses the results, and if the operand has the shape of the op's result, the op is a
+    reduction, or all ops that join compute from single numbers.
     3. If an elementwise op or a reduction takes a value of another anchor's group that nothing else uses, the
     elementwise ops at the end of that group move to the op's group, up to where the value has the fewest bits.
-    4. If all users of a value are in one elementwise group of the value's shape, that group joins the group that
-    computes the value, where this has a product, softmax or layer normalization as its anchor, or a convolution of
-    floats and neither group has an expensive op.
+    4. If all users of a value are in one group of elementwise ops of the value's shape, that group joins the group that
+    computes the value, provided that the latter's anchor is a product, a softmax or a layer normalization, or that it
+    is a convolution of floats and neither group has an expensive op.
 
     An anchor never joins another anchor's group, except where the target keeps the scores of attention in scratch
     memory, or in registers: a softmax along rows joins the product of two stacks of computed matrices whose result only
@@ -265,7 +266,8 @@ class Fusion:
                     yield value.owner
 
     def place(self, op: Operation) -> None:
-        """Apply the rules to one op, which starts in a group of its own."""
+        """Apply the rules of `Fusion` to one op, whose group has no other op yet: merge it with groups of ops before
+        it, and move elementwise ops from the end of such groups to it."""
         if elementwise(op):
             hosts = {group for value in variable(op) if (group := self.host(value, op)) is not None}
             for host in sorted(hosts, key=self.preference, reverse=True):
@@ -290,8 +292,8 @@ class Fusion:
         return group.anchor is not None, max(self.order[op] for op in group.ops)
 
     def host(self, value: SSAValue, op: Operation) -> Group | None:
-        """The group that computes the operand `value`, if the elementwise `op` may join it by rule 1 of `Fusion`; else
-        None."""
+        """The group that computes the operand `value`, if the elementwise `op` may join it: `value` has the shape of
+        the op's result, and is read by nothing else or is a layer normalization's result. Else None."""
         alone = users(value) == [op] or isinstance(value.owner, NORMS)
         return self.producing(value) if alone and shape(value) == shape(op.results[0]) else None
 
@@ -326,9 +328,9 @@ class Fusion:
         return floats and not any(isinstance(op, EXPENSIVE) for op in source.ops + target.ops)
 
     def take_tail(self, value: SSAValue, op: Operation) -> None:
-        """Apply rule 3 of `Fusion`: if another group with an op that is not elementwise computes `value` for `op`, move
-        the elementwise ops at its end to the group of `op`, so that the narrowest of their values is stored between the
-        two kernels."""
+        """Apply rule 3 of the class's docstring. If `value` is computed by another group, which has an op that is not
+        elementwise, and only `op` uses it, move elementwise ops from the end of that group to the group of `op`, so
+        that the value stored between the two kernels has the fewest bits."""
         source, target = self.producing(value), self.of[op]
         if source is None or source is target or source.anchor is None or users(value) != [op]:
             return

@@ -1,10 +1,11 @@
 """Rewrite a model for a fixed number of past positions so that it works for any number up to that one.
 
-The functions for three such numbers are compared operation by operation. They may differ in three ways: in tensors with
-one axis over all positions, whose first part is the tensor for fewer positions; in integers that are computed from
-sizes alone, are linear in the number of past positions, and are computed from a state afterwards; and in slices that
-begin where the past ends. Elements after the last position are undefined. So no operation may combine elements along
-that axis, except a softmax, which is masked, and a product whose other operand is 0 after the last position.
+The model is built for three different numbers of past positions, and the three functions are compared operation by
+operation. They may differ in three ways: in tensors with one axis over all positions, whose first part is the tensor
+for fewer positions; in integers that are computed from sizes alone and are linear in the number of past positions,
+which the rewritten model computes from a state that holds this number; and in slices that begin where the past ends.
+Elements after the last position are undefined. So no operation may combine elements along that axis, except a softmax,
+which is masked, and a product whose other operand is 0 after the last position.
 """
 
 from __future__ import annotations
@@ -36,20 +37,20 @@ from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
 
 MOST = 1 << 16
-"""The largest number of elements of a tensor whose value is computed when the functions for three numbers of past
-positions are compared."""
+"""The largest number of elements of a constant tensor whose value is computed, in order to compare the values that it
+has in the three functions built for different numbers of past positions."""
 RESHAPES = (relay.ReshapeOp, relay.ExpandDimsOp, relay.SqueezeOp)
 SIZED = (relay.MeasureOp, relay.ArangeOp, relay.ConstantOp)
-"""Ops whose results are sizes, or constants that were folded from sizes. The check of the folds (`is_linear`) has
-already ensured that these are linear in the number of past positions."""
+"""Ops whose results are sizes, or constants that may have been folded from sizes. Such constants are linear in the
+number of past positions: `is_linear` of `linear.py` has checked all folds before the functions are compared here."""
 MOVES = (*RESHAPES, relay.TransposeOp, relay.BroadcastToOp)
 HINT = "without a maximum, each number of past positions has a build of its own"
 MEET = "positions of the past meet in it, and of the maximum not all are there yet"
 
 
 def unguarded(weights: SSAValue) -> SSAValue | None:
-    """The softmax below `weights`, if its NaNs are replaced by 0 there, as torch does for rows whose scores are all
-    -inf; else None."""
+    """The softmax from which `weights` are computed, if they are `where(isnan(softmax), 0, softmax)`, as torch writes
+    for rows whose scores are all -inf; else None."""
     where = weights.owner
     if not isinstance(where, relay.WhereOp) or not isinstance(test := where.condition.owner, relay.IsnanOp):
         return None
@@ -80,15 +81,19 @@ def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
 
 
 class Growing:
-    """The comparison of a model's functions for three numbers of past positions, and the rewriting of the last one.
-    `scaled` maps products whose keys are multiplied by a factor to the keys and the factor; `rewrite` multiplies the
-    queries, which are fewer, instead. `guarded` maps products of softmax weights whose NaNs are replaced by 0 to the
-    weights before the replacement; `rewrite` replaces the NaNs of the product instead. `axes`: for values of the last
-    function, the axis over all positions. `behind`: the element of a value after the last position, where it is known.
-    `varied`: values without such an axis that depend on the number of past positions."""
+    """Compares three functions of a model, built for different numbers of past positions, and rewrites the last one,
+    which has the largest number. The attributes describe values of this last function.
+
+    `axes`: the axis of a value that runs over all positions. `behind`: the element that a value has after the last
+    position, if it is known. `varied`: values without such an axis that depend on the number of past positions.
+    `scaled` maps each product of queries and keys whose keys are multiplied by a factor to the unscaled keys and the
+    factor: `rewrite` multiplies the queries instead, which are fewer. `guarded` maps each product of softmax weights in
+    which 0 replaces NaN to the weights before this replacement: `rewrite` replaces NaNs in the product instead."""
 
     def __init__(self, functions: Sequence[FuncOp], pasts: Sequence[int], symbol: Symbol):
-        """Compare `functions`, the model for each of the numbers of past positions `pasts`."""
+        """Compare `functions`, which are the same model built for each of the numbers of past positions `pasts`, and
+        record how its values depend on this number (`symbol`). Raises Unsupported if they depend on it in a way that
+        `rewrite` cannot express."""
         self.pasts, self.function = pasts, functions[-1]
         self.inputs, self.outputs = signature.read(self.function)
         taken = [info.name for info in (*self.inputs, *self.outputs)]
@@ -126,9 +131,9 @@ class Growing:
     # What becomes of each operation
 
     def operation(self, ops: Sequence[Operation]) -> None:
-        """Compare an operation in the functions for three numbers of past positions, and record which axis of its
-        result is over all positions. Raises Unsupported unless the result for few positions is the first part of that
-        for the maximum."""
+        """Compare the same operation of three functions, which were built for different numbers of past positions of
+        the sequence, and record the axis of its result that runs over all positions. Raises Unsupported unless the
+        result for fewer positions is the first part of the result for the most."""
         op = ops[-1]
         self.three[op] = ops
         same = all(
@@ -163,13 +168,16 @@ class Growing:
             self.varied.add(op.results[0])
 
     def results(self, end: Operation) -> None:
-        """Check that, among the function's results, only caches have an axis over all positions."""
+        """Raise Unsupported if a result of the function other than a cache has an axis that runs over all positions,
+        past and new."""
         for index, value in enumerate(end.operands):
             if value in self.axes and value.owner not in self.caches:
                 raise Unsupported(f"output '{self.outputs[index].name}'", "is as long as all positions so far", HINT)
 
     def note_axis(self, values: Sequence[SSAValue], where: str) -> None:
-        """Record the axis of a value that runs over all positions."""
+        """Record which axis of a value runs over all positions, past and new. `values`: the same value in the functions
+        for the different numbers of past positions. Raises Unsupported, with the place `where`, if the shapes differ in
+        any other way."""
         dims = [shape(value) for value in values]
         if len({*map(len, dims)}) > 1:
             raise Unsupported(where, "its rank follows from the number of past positions", HINT)
@@ -215,8 +223,8 @@ class Growing:
         return True
 
     def computed(self, value: SSAValue) -> Sequence[Array] | None:
-        """The arrays of a value of the last function in all compared functions, if it is computed from sizes and
-        constants only; else None."""
+        """If a value is computed from sizes and constants only, the array that it equals in each of the compared
+        functions (the model built for different numbers of past positions); else None."""
         if value not in self.numbers:
             self.numbers[value] = None  # of what follows from arguments
             op = value.owner
@@ -277,8 +285,9 @@ class Growing:
         return fits
 
     def softmax(self, op: relay.SoftmaxOp) -> bool:
-        """Record that a softmax along positions is masked, and that its result is 0 after the last position. Returns
-        whether it is supported."""
+        """If a softmax is along the axis of positions, record that `rewrite` must mask its data, and that its result is
+        then 0 after the last position at run time. Returns whether the softmax is supported: that axis must be its
+        data's last."""
         axis = self.axes[op.data]
         if axis == axis_of(op.axis.value.data, rank(op.data), op.name):
             self.masked[op] = None
@@ -287,8 +296,8 @@ class Growing:
         return True
 
     def product(self, op: MatmulBase) -> bool:
-        """Whether a product is supported. Its rows or its columns may correspond to positions; it may sum over
-        positions if one operand is 0 after the last position."""
+        """Whether a matrix product stays right when the number of positions in the cache varies. Its rows or its
+        columns may be the positions; it may sum over the positions only if one operand is 0 after the last position."""
         a, b = op.tensor_a, op.tensor_b
         inner = (rank(a) - (2 if op.transpose_a.value.data else 1), rank(b) - (1 if op.transpose_b.value.data else 2))
         sums = [value in self.axes and self.axes[value] == own for value, own in zip((a, b), inner, strict=True)]
@@ -309,8 +318,9 @@ class Growing:
         return len(grown) == 1 and self.axes[grown[0][0]] == grown[0][1]
 
     def takes(self, op: relay.TakeOp) -> bool:
-        """Whether a take is supported: either it indexes the axis over all positions, by known indices that are not
-        negative; or it indexes another axis, with the same indices at each position; or its indices have that axis."""
+        """Whether a take is supported. The position axis of a tensor runs over all positions of a sequence. Either the
+        indices select along the data's position axis, and are known and not negative; or they select along another axis
+        of the data, and the result keeps its position axis; or the tensor of indices has a position axis."""
         data, indices = op.input, op.indices
         dims, along = op.lines()
         own, places = self.axes.get(data), self.axes.get(indices)
@@ -328,9 +338,9 @@ class Growing:
         return self.axes.get(op.result) == wanted
 
     def gathers(self, op: relay.GatherNdOp) -> bool:
-        """Whether a gather is supported: either its coordinates index the axis over all positions, and are known and
-        not negative; or they index other axes, with the same elements at each position; or the coordinates have that
-        axis."""
+        """Whether a gather is supported. The position axis of a tensor runs over all positions of a sequence. Either
+        the coordinates index the data's position axis, and are known and not negative; or they index other axes of the
+        data only, and the result keeps its position axis; or the tensor of coordinates has a position axis."""
         own, places = self.axes.get(op.input), self.axes.get(op.indices)
         outer, count = rank(op.indices) - 1, shape(op.indices)[-1]
         if own is not None and own < count:
@@ -377,8 +387,8 @@ class Growing:
         return True
 
     def of_elements(self, op: TensorOp) -> Array | None:
-        """The element that the result of an elementwise operation holds behind the last of its valid positions; None if
-        an operand's element there is unknown and matters."""
+        """The number that all elements of an elementwise operation's result after the last past position are equal to;
+        None if it is unknown."""
         numbers = [self.number_behind(value) for value in op.operands]
         if isinstance(op, relay.WhereOp) and numbers[0] is None and numbers[1] == numbers[2]:
             return numbers[1]
@@ -389,8 +399,8 @@ class Growing:
         return found[0].reshape(()) if found[0].size == 1 else None
 
     def number_behind(self, value: SSAValue) -> Array | None:
-        """The number that all elements of a value after the last past position are equal to, or for a value without an
-        axis over positions, its only element; None if unknown."""
+        """The number to which all elements of the value after the last position are equal. For a value that has no axis
+        over positions, its only element, if that does not depend on the number of past positions. None if unknown."""
         if value in self.axes:
             return self.behind.get(value)
         arrays = self.computed(value)
@@ -435,8 +445,12 @@ class Growing:
         erase_dead(list(block.ops))
 
     def number(self, value: SSAValue, arrays: Sequence[Array], position: SSAValue) -> SSAValue:
-        """%v  =>  the constant %v if it is equal for all numbers of past positions, else (position - past) * step + %v,
-        where `step` is the change of %v per position"""
+        """Return the value that replaces %v, whose elements follow from sizes alone and are linear in the number of
+        past positions. `arrays`: its elements for each number in `self.pasts`; `position`: the number at run time.
+
+        %v  =>  arrays[-1] if the value does not vary, else position * step + (arrays[-1] - pasts[-1] * step), where
+        step is the difference of the last two arrays
+        """
         op = value.owner
         assert isinstance(op, Operation)
         last = arrays[-1]
@@ -452,7 +466,11 @@ class Growing:
         )
 
     def take_rows(self, op: relay.StridedSliceOp, moved: Mapping[int, int], position: SSAValue) -> None:
-        """relay.strided_slice %x from the past's end  =>  relay.take %x, indices that count from `position`"""
+        """relay.strided_slice %x from past + offset on  =>  relay.take %x, position + offset + [0, 1, ...]
+
+        `past` is the number of past positions for which the slice was built, `position` the number at run time, and
+        `moved` maps each axis along which the slice begins there to its offset.
+        """
         dims = shape(op.result)
         numbers = [list(int_values(each)) for each in (op.begin, op.end, op.strides)]
         for axis in moved:

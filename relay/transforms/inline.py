@@ -1,4 +1,4 @@
-"""The pass `inline`."""
+"""The pass `inline`: replaces calls by the bodies of the called functions."""
 
 from __future__ import annotations
 

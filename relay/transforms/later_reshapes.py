@@ -121,7 +121,8 @@ def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[in
 
 
 def computed_from_product(value: SSAValue) -> bool:
-    """Whether the value is computed from a product by elementwise ops and by ops on rows only."""
+    """Whether the value is the result of a matrix product, or is computed from one by elementwise ops, layer
+    normalizations and softmaxes only, through values of its own shape."""
     waiting, seen = [value], set[SSAValue]()
     while waiting:
         value = waiting.pop()

@@ -42,8 +42,8 @@ ROUNDS = 32
 
 @dataclass(frozen=True)
 class Legalization(RewritePattern, ABC):
-    """A legalization pattern, which may choose by the target. The first paragraph of its docstring shows the rewrite,
-    as `before => after`."""
+    """A pattern that rewrites an op for which the next stage has no rules; what it rewrites it to may depend on the
+    target. The first paragraph of its docstring shows the rewrite, as `before => after`."""
 
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset()
     """Ops of a dialect in `LEGAL` that this pattern removes completely: they have no lowering."""
@@ -60,7 +60,8 @@ class Legalization(RewritePattern, ABC):
         return ""
 
     def replaces(self, op: Operation) -> bool:
-        """Whether the op, of a dialect in `LEGAL`, must still be replaced by this pattern."""
+        """Whether this pattern must remove the op, because it has no lowering, although it belongs to a dialect whose
+        ops may otherwise stay (`relay` or `byoc`)."""
         return type(op) in self.REPLACES
 
 
@@ -106,12 +107,14 @@ def is_static(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class PlugInPatterns:
-    """The patterns of a plug-in's dialect, with the interface of an entry point."""
+    """The legalization patterns of a plug-in's dialect, with the attribute `name` and the method `load` of an
+    `EntryPoint` of Python's packaging metadata."""
 
     name: str
 
     def load(self) -> Patterns:
-        """The plug-in's patterns, followed by one that applies its expansions."""
+        """The plug-in's patterns; if its table `expansions` (op classes with functions that rewrite them) is not empty,
+        followed by a pattern that applies the table."""
         found: list[type[Legalization]] = [*plug_in.part(self.name, "patterns")]
         if rows := plug_in.part(self.name, "expansions"):
             found.append(type("Expand", (ExpandRows,), {"ROWS": rows, "__doc__": f"{self.name}.* {EXPANDED}"}))

@@ -31,13 +31,14 @@ SHAPED = (relay.DynReshapeOp, relay.DynBroadcastToOp, relay.DynFullOp)
 ENDLESS = (1 << 31) - 1
 """An end of a slice of at least this value means the end of the axis."""
 FAR = 1 << 24
-"""The size used in place of infinity, where no maximum is given."""
+"""The largest size for which linearity is checked if a symbol has no maximum."""
 WHY = "a size decides which values are computed"
 
 
 def is_linear(folds: Mapping[int, Sequence[Fold]], symbol: Symbol) -> bool:
-    """Whether every folded value is a linear function of the size `symbol` from its minimum to its maximum. `folds`
-    maps each of three sizes, the minimum and two adjacent ones, to the folds that the size caused."""
+    """Whether the value of every folded op is a linear function of the size `symbol` from its minimum to its maximum.
+    `folds` maps each of three sizes, the minimum and two adjacent ones, to records of the ops that could be folded when
+    the model was given this size."""
     sizes = sorted(folds)
     rows = [folds[size] for size in sizes]
     if len({tuple(fold.kind for fold in row) for row in rows}) > 1:
@@ -56,9 +57,10 @@ def are_alike(modules: Mapping[int, IRModule]) -> bool:
 
 
 def aligned(walks: Sequence[Sequence[TensorOp]]) -> list[list[TensorOp | None]] | None:
-    """The corresponding ops of several modules, as rows with an op of each; `walks` are the modules' ops in order. None
-    in a row stands for a broadcast that a module lacks, since it would repeat nothing there. Returns None if the
-    modules differ otherwise."""
+    """The corresponding ops of several modules, as rows with one op of each module; `walks` are the modules' ops in
+    order. A module lacks a `relay.broadcast_to` if it would repeat nothing for the module's sizes: the row of this op,
+    which the last module must have, then has None for that module. Returns None if the modules differ in any other
+    way."""
     found: list[list[TensorOp | None]] = []
     waiting = [[*reversed(walk)] for walk in walks]
     while any(waiting):
@@ -86,8 +88,8 @@ class _Computed:
 
     def is_linear(self, ops: Sequence[TensorOp | None]) -> bool:
         """Whether the sizes of an op's results are linear in the unknown size, and also their elements, if these follow
-        from sizes and constants alone. `ops` has the op in the module of each size; None where a module lacks it,
-        because it would return its operand."""
+        from sizes and constants alone. `ops`: the op in the module of each size; None for a module from which it was
+        removed, because its result equals its operand there."""
         last, there = ops[-1], [op for op in ops if op is not None]
         assert last is not None
         for results in zip(*(op.results for op in there), strict=True):
@@ -117,8 +119,8 @@ class _Computed:
         return not differ or (grow and by_elements) or is_linear_in(type(last), differ, rows[0][0])
 
     def evaluated(self, op: TensorOp | None, last: TensorOp, number: int) -> Sequence[Array]:
-        """The results of an op in module `number`. `op` is None if that module lacks the op, which then returns its
-        operand; `last` is the op in the last module."""
+        """The results of an op in module number `number`; `last` is the same op in the last module. `op` is None if it
+        was removed from module `number` because its result equals its operand there; then its operands are returned."""
         if isinstance(op, relay.MeasureOp):
             return [measured(op)]
         if isinstance(op, relay.ConstantOp):
@@ -127,7 +129,8 @@ class _Computed:
         return given if op is None else evaluate(op, given)
 
     def constant(self, value: SSAValue) -> Array:
-        """The array of a value that is equal for all sizes."""
+        """The array of a value that does not depend on the size, so that it is the same in all compared modules; it is
+        evaluated on first use."""
         found, op = self.fixed[value], value.owner
         if found is None:
             assert isinstance(op, TensorOp)
@@ -136,9 +139,10 @@ class _Computed:
         return found
 
     def continues(self, arrays: Sequence[Array], sums: bool) -> bool:
-        """Whether a result is linear in the size; `arrays` are its values in the modules for the three `sizes`. If its
-        shape grows with the size, the elements that all three arrays have must be linear in it and, unless `sums`, the
-        elements that the two larger arrays share must be equal. `sums`: the op adds sizes to elements."""
+        """Whether the elements of an op's result are linear functions of the model's unknown size. `arrays`: the result
+        for each of `self.sizes`. If the result's shape grows with the size, only the elements that all arrays have are
+        compared; in addition, the last two arrays must be equal where they overlap, unless `sums`: the op is an
+        addition, subtraction, concatenation or stack."""
         if _alike(arrays):
             return _on_a_line(np.stack(arrays), self.sizes)
         least, less = (tuple(map(slice, each.shape)) for each in (arrays[0], arrays[-2]))
@@ -147,8 +151,8 @@ class _Computed:
 
 
 def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> bool:
-    """Whether an op that was folded for three `sizes` is linear in the size. `ends`: the smallest and largest size
-    allowed."""
+    """Whether the result of a folded op is a linear function of the model's unknown size. `row`: the records of the
+    op's folding, one for each of `sizes`; `ends`: the smallest and largest value of the unknown size."""
     kind = row[0].kind
     arrays = [np.stack(each) for each in zip(*(fold.numbers for fold in row), strict=True) if _alike(each)]
     results = [fold.result for fold in row if fold.result is not None]
@@ -173,7 +177,9 @@ def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> b
 
 
 def is_linear_in(kind: type[TensorOp], operands: Sequence[int], result: Array | None = None) -> bool:
-    """Whether a kind of op is linear in these operands, and its result is not cut to a few bits."""
+    """Whether a kind of op is linear in the operands with these indices. For one that moves, casts, negates or
+    accumulates elements, `result` (a result of the op), if given, must have elements of at least 4 bytes, because
+    narrower ones might wrap around."""
     if issubclass(kind, SUMS):
         return True
     if issubclass(kind, relay.MultiplyOp):
@@ -186,8 +192,8 @@ def _alike(arrays: Sequence[Array]) -> bool:
 
 
 def _on_a_line(rows: Array, sizes: Sequence[int]) -> bool:
-    """Whether the rows, one per size, lie on a line: the first is extrapolated from the two others. True for one
-    row."""
+    """Whether the elements of `rows`, which has a row for each of `sizes`, are linear in the size: the first row must
+    equal the extrapolation of the last two (`_at`), exactly if they are integers. True for a single row."""
     if len(rows) == 1:
         return True
     if rows.dtype.kind not in "iu":
@@ -202,9 +208,10 @@ def _at(rows: Array, sizes: Sequence[int], size: int) -> Array:
 
 
 def _keeps(numbers: Sequence[Array], dims: Array, sizes: Sequence[int], ends: Sequence[int]) -> bool:
-    """Whether each bound of a slice lies inside its axis, and counts from the same side, for both `ends`, the smallest
-    and the largest size allowed. `numbers` and `dims`: the slice's operands and the data's shape for each of
-    `sizes`."""
+    """Whether the bounds of a slice that depend on a size keep their meaning for every allowed size: at both `ends`,
+    the smallest and the largest size, the bound lies inside its axis and is counted from the same end of it (negative
+    bounds are counted from the back). `numbers` and `dims`: the slice's operands (begin, end, strides, and axes if
+    given) and the data's shape, in a row for each of `sizes`; values for other sizes are extrapolated linearly."""
     begin, end, strides, *named = (each.reshape(len(each), -1) for each in numbers)
     for place in range(begin.shape[1]):
         axis = int(named[0][0, place]) if named else place

@@ -106,7 +106,8 @@ def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
 
 
 def is_pointwise(op: Operation) -> bool:
-    """Whether each element of the op's result is a function of the operands' elements, equal at every index."""
+    """Whether each element of the op's result depends only on the operands' elements at the same index, by a function
+    that is the same for all indices."""
     if not isinstance(op, TensorOp) or not op.ELEMENTWISE or len(op.results) != 1:
         return False
     along = [op.properties[name] for name in op.ALONG_AXIS if name in op.properties]
@@ -119,7 +120,8 @@ def is_code(value: SSAValue) -> bool:
 
 
 def number_of(value: SSAValue, user: Operation) -> Array | None:
-    """The scalar of a constant with one element, or the table of a lookup; None for any other value."""
+    """The array of a constant operand `value` of the op `user`: the whole table if it is the table of a lookup, else a
+    scalar if it has one element. None for any other value."""
     constant = value.owner
     if not isinstance(constant, relay.ConstantOp) or not is_constant(constant):
         return None

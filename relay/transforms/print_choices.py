@@ -29,10 +29,11 @@ SILENT = ("", "false", "0", "none")
 
 @dataclass(frozen=True)
 class PrintChoices(Pass):
-    """Print how rescales and kernels were chosen, and change nothing. The output goes to standard error, under
-    `header`: how many channels are rescaled in each form (`relay.rescale`, by `expand-apply-scale`), and the schedule
-    of each kernel with the reason (`relay.schedule`, by `schedule` and `parallelize`), one line for each operation with
-    a decision. Kernels without decisions are left out; choices of passes that have not run yet are empty."""
+    """Print the forms chosen for rescales and the schedules of kernels, and change nothing. The output goes to standard
+    error, under `header`: how many channels are rescaled in each form (`relay.rescale`, by `expand-apply-scale`), and
+    the schedule of each kernel with the reason (`relay.schedule`, by `schedule` and `parallelize`), one line for each
+    operation with a decision. Kernels without decisions are left out; choices of passes that have not run yet are
+    empty."""
 
     name: ClassVar[str] = "print-choices"
     invalidates = ()

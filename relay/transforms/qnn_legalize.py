@@ -1,4 +1,4 @@
-"""The pass `qnn-legalize`."""
+"""The pass `qnn-legalize`: expands `qnn` ops into integer `relay` ops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.transforms.legalization import legal, legalize
 
 @dataclass(frozen=True)
 class QnnLegalize(TargetPass):
-    """Expand `qnn` ops into integer `relay` ops that give equal numbers. Patterns of other dialects are not applied."""
+    """Expand `qnn` ops into integer `relay` ops with equal results. Patterns of other dialects are not applied."""
 
     name: ClassVar[str] = "qnn-legalize"
     aliases = ("qnn.Legalize",)

@@ -1,4 +1,5 @@
-"""The pass `raise-ops`."""
+"""The pass `raise-ops`: replaces the elementwise formulas that exporters write for softmax, sigmoid and hard-swish by
+the ops for them."""
 
 from __future__ import annotations
 
@@ -76,8 +77,9 @@ class Written:
         )
 
     def all(self, terms: Sequence[ast.expr], values: Sequence[SSAValue]) -> bool:
-        """Match each value against its term, and return whether all match. If one does not, `found` and `axes` are left
-        as before."""
+        """Match each value against the term (a formula, as a Python expression) at the same index, and return whether
+        all match. If one does not, variables and axes that the others have bound (`found`, `axes`) are unbound
+        again."""
         before = dict(self.found), set(self.axes)
         if all(self.match(term, value) for term, value in zip(terms, values, strict=True)):
             return True
@@ -111,7 +113,8 @@ def _is(constant: relay.ConstantOp, number: float) -> bool:
 
 
 class Raise(RewritePattern):
-    """Applies the first of `RULES` that matches float32 values and keeps the result type."""
+    """Replaces a softmax, sigmoid or hard swish that is written as several float32 ops, by the first of `RULES` that
+    matches and keeps the result type."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         for rule in BY_ROOT.get(op.name, ()):
@@ -127,7 +130,7 @@ class Raise(RewritePattern):
 
 @dataclass(frozen=True)
 class RaiseOps(Pass):
-    """Recognize softmax, sigmoid and hard swish where an exporter wrote them out.
+    """Replace softmax, sigmoid and hard swish that an exporter decomposed by single ops.
 
     Results differ by a few units in the last place. A softmax that was written without its maximum no longer overflows.
     `from_onnx` runs it.

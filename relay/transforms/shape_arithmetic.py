@@ -32,7 +32,8 @@ class Fold:
 
     kind: type[TensorOp]
     numbers: tuple[Array, ...]
-    """The values of the folded op's operands; of a `relay.dyn` op, only of the operands that became properties."""
+    """The values of the folded op's operands. For a `relay.dyn` op, only those of the operands that the replacing op
+    has as properties, such as the new shape of a reshape."""
     result: Array | None = None
     dims: tuple[int, ...] = ()
     """The shape of the data operand of a `relay.dyn` op; empty for other ops."""
@@ -66,8 +67,9 @@ def settle(module: ModuleOp, folds: list[Fold] | None = None) -> None:
 
 
 def deciding(function: FuncOp) -> set[SSAValue]:
-    """The values of a function from which shapes, or conditions of branches, are computed; not those of which only the
-    shape is used."""
+    """The values of a function whose elements decide shapes: those from which the operands of `relay.dyn` ops are
+    computed, or the conditions of branches with results of unknown shape. Values that only give their own shape to such
+    a computation are not included."""
     pending = [value for op in function.walk() for value in _decisions(op)]
     found: set[SSAValue] = set()
     while pending:

@@ -53,8 +53,8 @@ class SignedCodes(Pass):
     numbers they stand for do not change. It is for external compilers that multiply only int8; they name it in
     `before_annotation`. Convolutions, products, sums and rescaling get signed operands and results, as do following ops
     that move or select codes; constants are rewritten. Where another op, an argument or a result of the function has
-    unsigned codes, a `qnn.requantize` of scale 1 converts them. Ops whose rounding sees the codes themselves (averages,
-    tables, concatenations that rescale) stay unsigned."""
+    unsigned codes, a `qnn.requantize` of scale 1 converts them. Ops that would round smaller codes differently stay
+    unsigned: average pools, tables, concatenations that rescale, and sums and products that are computed in floats."""
 
     name: ClassVar[str] = "signed-codes"
     invalidates = ()

@@ -32,9 +32,9 @@ are outside."""
 class LargeWindow(RewritePattern):
     """relay.nn.max_pool2d of k cells %x  =>  relay.nn.max_pool2d of k - 4 cells (relay.nn.max_pool2d of 5 cells %x)
 
-    For windows with sides over 5 cells and stride 1, where this reads fewer cells in all: 13x13 becomes three of 5x5.
-    The first takes its share of the padding. Cells outside of the image are excluded before and after, and the smaller
-    windows together cover the large one.
+    k is the side of a window of stride 1 that is over 5 cells. The pattern applies where the two poolings together read
+    fewer cells; it is repeated, so that 13x13 becomes three poolings of 5x5. The padding is divided between the two
+    poolings. The results are equal: the smaller windows together cover the large one, and padding never wins a maximum.
     """
 
     @op_type_rewrite_pattern
@@ -64,8 +64,9 @@ class LargeWindow(RewritePattern):
 
 
 def share(padding: int, near: int, far: int) -> int:
-    """The part of the `padding` on one side that the first of two consecutive poolings takes, whose windows have `near`
-    and `far` elements along the axis: less than half of `near`, but enough that the rest is less than `far`."""
+    """Divide the `padding` on one side of a pooling between the two consecutive poolings that replace it: return the
+    part of the first one. It is at most `(near - 1) // 2` for the first window of `near` elements, or more where the
+    part of the second one would otherwise exceed `far - 1`, for its window of `far` elements."""
     return max(min(padding, (near - 1) // 2), padding - (far - 1))
 
 
@@ -174,7 +175,10 @@ def before_repeating(x: SSAValue) -> tuple[SSAValue, int] | None:
 
 
 class SameType(RewritePattern):
-    """relay.reshape, relay.cast, relay.broadcast_to, relay.nn.pad, relay.concatenate of one %x, to its type  =>  %x"""
+    """relay.reshape, relay.cast, relay.broadcast_to, relay.nn.pad or relay.concatenate %x  =>  %x
+
+    This applies if %x is the only operand and the result has the type of %x.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(
@@ -226,8 +230,8 @@ class OneMatrix(RewritePattern):
     """A product of stacks of rows with one matrix  =>  relay.reshape (the product of all rows (relay.reshape %x) with
     it)
 
-    A relay.nn.batch_matmul of dequantized values (QDQ form) stays until it is an integer op: importers write it for
-    unknown sizes. So does a product of one matrix with a computed one, which `GroupedHeads` also makes.
+    Two kinds of relay.nn.batch_matmul are left unchanged: of dequantized values (QDQ form), until it is converted to an
+    integer op; and of a stack of one matrix with a matrix that is computed, the form that `GroupedHeads` makes.
     """
 
     @op_type_rewrite_pattern

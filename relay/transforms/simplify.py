@@ -1,4 +1,4 @@
-"""The pass `simplify`."""
+"""The pass `simplify`: removes `relay` ops that change nothing, and merges pairs of ops."""
 
 from __future__ import annotations
 

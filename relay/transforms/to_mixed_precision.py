@@ -55,9 +55,9 @@ def narrow(value: SSAValue) -> SSAValue | None:
 
 @dataclass(frozen=True)
 class ToMixedPrecision(TargetPass):
-    """Compute float32 convolutions and products in `dtype`. The same holds for elementwise sums, products and moves of
-    elements that follow them; sums over axes, roots, exponentials, softmax and means stay in float32, as do arguments
-    and results.
+    """Compute float32 convolutions and matrix products in the half-precision type `dtype`. The same holds for
+    elementwise sums, products and moves of elements that follow them; sums over axes, roots, exponentials, softmax and
+    means stay in float32, as do arguments and results.
 
     With `bf16`, only data and constant weights of products are rounded, if the target has an instruction that sums
     pairs of them (AVX512-BF16, or Arm's `bf16`); sums and all else stay float32. Raises Unsupported where the module's

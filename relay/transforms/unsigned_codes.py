@@ -1,4 +1,5 @@
-"""The pass `unsigned-codes`."""
+"""The pass `unsigned-codes`: adds 128 to signed 8-bit codes, and to their zero points, where the target's dot product
+takes unsigned data."""
 
 from __future__ import annotations
 
@@ -41,10 +42,11 @@ class UnsignedCodes(TargetPass):
     """Make signed 8-bit quantized values unsigned where the target's dot product needs that. Codes between convolutions
     and products increase by 128, as do their zero points, so the real numbers they stand for do not change.
 
-    `clip(x + zp, lo, hi)` cast to `i8` becomes `clip(x + (zp + 128), lo + 128, hi + 128)` cast to `ui8`; a convolution
-    or product takes it with `input_zero_point + 128`, other arithmetic subtracts 128 more; ops that move or select
-    codes give unsigned results. A value is unchanged if any other op reads it, or no product does. Nothing is done if
-    the dot product of the module's target takes signed data, or the target has no dot product.
+    `clip(x + zp, lo, hi)` cast to `i8` becomes `clip(x + (zp + 128), lo + 128, hi + 128)` cast to `ui8`. A convolution
+    or product that reads it gets `input_zero_point + 128`; where it is cast to another type, 128 is subtracted from the
+    result; ops that move or select codes, except slices, give unsigned results. A value stays signed if an op of any
+    other kind reads it, or if it reaches no convolution or product, directly or through ops that move codes. Nothing is
+    done if the dot product of the module's target takes signed data, or the target has no dot product.
     """
 
     name: ClassVar[str] = "unsigned-codes"
@@ -64,7 +66,9 @@ class UnsignedCodes(TargetPass):
 
 
 def choose(block: Block) -> set[SSAValue]:
-    """The values to offset: computed by a cast or moved, and read only by ops that accept unsigned codes."""
+    """The signed 8-bit values that are to become unsigned, by adding 128: results of casts from i32, and of ops that
+    move or select such codes, if only ops that accept unsigned codes read them and they reach a convolution or
+    product."""
     found: set[SSAValue] = {op.results[0] for op in block.ops if makes(op)}
     while refused := {value for value in found if not possible(value, found)}:
         found -= refused

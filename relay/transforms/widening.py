@@ -60,7 +60,8 @@ def is_half(value: SSAValue) -> bool:
 
 
 def keeps(op: TensorOp) -> bool:
-    """Whether the op only moves elements, or has a lowering for every element type."""
+    """Whether the op is lowered on narrow element types without widening: it only moves elements, or has a lowering for
+    every element type."""
     return isinstance(op, KEPT) or (op.origin is Origin.MOVED and not op.FILLS)
 
 

@@ -15,12 +15,14 @@ from relay.validation.machine_code import Machine
 from relay.validation.report import Part
 
 COUNT, GUARD = 3, 64
-"""The number of blocks in the test run, and of guard bytes behind the last block, which must not change."""
+"""`COUNT`: the number of blocks of rows with which the function that runs a model on many blocks is tested. `GUARD`:
+the number of bytes behind the last block of each tensor that the function must not change."""
 
 
 def check(machine: Machine, name: str, part: Part, rng: np.random.Generator) -> None:
-    """Run `COUNT` blocks of random inputs in one call of the function `name`, then each block in a call of the entry
-    point; compare the results, and add the finding to `part`."""
+    """Run the model on three blocks of random inputs, where a block is the data of one run: first with one call of the
+    function `name`, then with one call of the artifact's entry point for each block. Compare the results, and add the
+    finding to `part`."""
     if machine.emulator is not None:
         part.say("not checked", "blocks are run on the machine that the code is for only")
         return

@@ -61,7 +61,9 @@ def certify(
 
 
 def certificate_of(saved: archive.Saved, where: str, bits: int, seconds: int, first: bool) -> Report:
-    """Check an executable that is compiled for one size of its inputs; return the report."""
+    """Check the machine code of an executable that is compiled for one size of its inputs, and return the report.
+    `where`: the file's name in the report; `bits`, `seconds` and `first` are those of `certify`: the certainty of
+    random tests, the time limit of a kernel, and whether to stop at the first wrong one."""
     report = Report(where, str(saved.graph.get("target", {}).get("triple", "another machine")))
     foreign = "is code of a GPU" if "device" in saved.graph else archive.foreign(saved.graph, where)
     if foreign is not None and (emulator := emulator_of(report.target)) is not None:
@@ -125,8 +127,9 @@ def isolated(data: bytes, bits: int, seconds: int, first: bool, report: Report) 
 
 
 def inside(path: str, bits: int, seconds: int, first: bool, tell: Callable[[dict[str, Any]], None]) -> None:
-    """Run all checks in this process. `tell` is called with `{"begin": name}` when the check of a kernel (or of the
-    whole executable) begins, and with the fields of its `Part` when it is done."""
+    """Check the machine code of the saved executable `path` in this process; `bits`, `seconds` and `first` are those of
+    `certify`. `tell` is called with `{"begin": name}` when the check of a kernel (or of the whole executable) begins,
+    and with the fields of its `Part` when it is done."""
     from dataclasses import asdict
 
     saved = archive.saved(archive.read(path)[0], path, here=False)
@@ -177,7 +180,8 @@ def inside(path: str, bits: int, seconds: int, first: bool, tell: Callable[[dict
 
 
 def formula_of(call: Call) -> str:
-    """The formulas of the kernel's program in one line, with the names of their roundings."""
+    """The formulas that the call's kernel is claimed to compute, as one line of text: their names, each followed by the
+    kind of rounding in parentheses if it has one."""
     rows = ((row.formula.removeprefix("nn."), row.parameters.get("rounding")) for row in call.program.rows)
     return " ".join(f"{name}({rounding})" if rounding else name for name, rounding in rows)
 
@@ -191,8 +195,10 @@ def identity(call: Call) -> tuple[object, ...]:
 def check_call(
     machine: Machine, claimed: Claims, call: Call, part: Part, bits: int, known: Mapping[int, Array] | None
 ) -> dict[int, Array]:
-    """Check one kernel and add the findings to `part`. If the weights are `known`, an earlier call has the same code
-    and constants, and fewer tests are run. Returns the kernel's weights as read back from its code."""
+    """Check the machine code of one kernel call against the claimed formula, and add the results to the report `part`.
+    A wrong coefficient is missed with a probability below 2^-`bits`. `known`: the weights that an earlier call with the
+    same code and constants returned; fewer tests are then run. Returns the integer weights read back from the machine
+    code, by the number of the kernel's argument."""
     if call.why:
         part.say("not checked", call.why)
         return {}
@@ -234,8 +240,8 @@ def check_call(
 
 
 def check_product(kernel: Kernel, part: Part, rng: np.random.Generator, bits: int) -> dict[int, Array]:
-    """Check the sums of a convolution or dense kernel on quantized values; return its weights as read back from the
-    code."""
+    """Check the sums of a convolution or dense kernel on quantized values. Returns its weights, read back from the
+    machine code, by the number of the kernel's argument. Raises Differs."""
     try:
         product = Product(kernel, part, rng, bits)
     except NoTail:
@@ -331,5 +337,6 @@ def numbers(memory: Mapping[int, Array], place: Place, call: Call, number: int) 
 
 
 def bytes_at(memory: Mapping[int, Array], place: Place) -> Array:
-    """A writable view of the bytes at a place."""
+    """A writable view of a tensor's bytes, at offset `place.offset` of an argument of the entry point or of the arena.
+    `memory`: the bytes of each argument by its number, and of the arena by `ARENA`."""
     return memory[place.argument][place.offset : place.offset + place.bytes]

@@ -122,9 +122,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Projected:
-    """The claim about the constant weights of a product of floats. `projections` are the weights multiplied by random
-    vectors over the input channels ("colours"), or the weights themselves if `depthwise`; `norms` has for each output
-    channel the Euclidean norm of its weights."""
+    """The claim about the constant weights of a float convolution or dense layer. `projections`: the products of the
+    weights with random vectors over the input channels ("colours"), which give the sums of every image that is made of
+    these vectors; for a depthwise convolution (`depthwise`), the weights themselves. `norms`: the Euclidean norm of
+    each output channel's weights."""
 
     projections: Array
     norms: Array
@@ -192,7 +193,7 @@ class Claims:
 
     @property
     def steps(self) -> list[Call | Move]:
-        """The calls and the entry point's own writes, in the order of execution."""
+        """The calls of kernels, and the writes to memory by the entry point itself, in the order of execution."""
         return [
             step
             for number in range(len(self.calls) + 1)

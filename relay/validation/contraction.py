@@ -115,8 +115,9 @@ class Product:
         return self.values[passed]
 
     def run(self) -> None:
-        """Run the kernel, and set `out` to its results. Floats and wide integers are replaced by the 8-bit values from
-        which they are computed; raises Differs if a result belongs to none."""
+        """Run the kernel, and set `out` to its 8-bit results. If the results are floats or wider integers, `out` gets
+        the 8-bit value from which each result is computed instead; raises Differs if a result is that of none of the
+        256 values."""
         self.kernel.run()
         values = self.tail.values
         if values is None:
@@ -139,8 +140,9 @@ class Product:
     # The constant that is added to the sums
 
     def find_start(self) -> None:
-        """Find `start`, the constant that the code adds to sums, and the channel of each of its elements. Raises NoTail
-        if there is none."""
+        """Find `start`, the constant that the machine code adds to its sums, and `channel`, the output channel to which
+        each element of it is added (-1 for none). Raises NoTail if no such constant is found, and Differs if the kernel
+        is seen to compute something else."""
         machine = self.kernel.machine
         self.quiet()
         zero = np.zeros((1, self.channels), np.int64)
@@ -226,9 +228,10 @@ class Product:
     # Rescale
 
     def try_steps(self) -> int:
-        """Run the kernel with the sum at every step of the rescale of every channel, at the sum before each step, and
-        at the ends of the range. If the kernel reads another tensor, its values vary over the elements of the result.
-        Returns the number of pairs of sum and channel that were tried."""
+        """Run the kernel with sums at which its result should change (steps of the rescale), and with the sums before
+        them, for all steps of every channel; also with the least and the largest sum that are compared, and 0. If the
+        kernel reads another tensor, its values vary over the elements of the result. Returns the number of pairs of sum
+        and channel that were tried. Raises Differs if a result is wrong."""
         self.quiet()
         table = self.tail.table
         flat_table = np.zeros(0) if table is None else np.broadcast_to(table, (256, 256)).reshape(-1)
@@ -266,9 +269,9 @@ class Product:
 
     def read_weights(self) -> None:
         """Find the coefficients that the machine code uses by running it: each is measured at one pixel of the result,
-        and stored in `matrix` [channel, cell of the kernel, input]. `sure` [channel]: whether the coefficients of the
-        channel have the digest of the weights that the file claims. Coefficients of cells that only meet padding are
-        0."""
+        and stored in `matrix` [channel, cell of the kernel, input]. `sure` [channel]: whether the digest of the
+        channel's coefficients equals that of the weights that the file claims. Coefficients of cells that only meet
+        padding are 0."""
         g = self.geometry
         inputs = 1 if g.depthwise else g.inputs
         self.matrix = np.zeros((self.channels, g.cells, inputs), np.int64)
@@ -323,7 +326,8 @@ class Product:
         self.ranged = (low == self.claimed[0]) & (high == self.claimed[1])
 
     def middles(self) -> Array:
-        """For each channel, the median of the sums in its range at which the result changes."""
+        """For each channel, the median of its change points: the sums, within the channel's range of sums, at which the
+        result becomes another one. 0 for channels without a change point."""
         found = np.zeros(self.channels, np.int64)
         for channel in np.flatnonzero(self.live):
             column = self.edges[:, channel]
@@ -352,9 +356,9 @@ class Product:
     # Results of random runs
 
     def results(self, sums: Array, columns: Columns) -> Array:
-        """The expected results of sums [n, channels], of the channels `columns` only; if the lookup table does not fit
-        in memory, `sums` and `columns` must be those of all channels. If the kernel also reads a second tensor, this
-        has the constant value to which `quiet` sets it."""
+        """The expected results for `sums` [n, channels], whose columns are the channels `columns`: from the table
+        `lookup`, or by the claimed formula if the table is too large; then `sums` must have all channels. A second
+        tensor that the kernel reads is assumed to have the constant value that `quiet` gives it."""
         return self.lookup(sums, columns) if self.lookup.fits else self.shown(sums).astype(self.out.dtype)
 
     def differs(self, found: Array, expected: Array, when: str, allowed: Array, columns: Columns = slice(None)) -> None:
@@ -372,7 +376,8 @@ class Product:
     # All checks
 
     def check_rescale(self) -> None:
-        """Check every step of the rescale, and add the finding to `part`."""
+        """Check every step of the rescale, that is, every sum at which the rescaled result changes, and add what was
+        proved to the report `part`. Raises Differs if a result is not the claimed one."""
         self.find_start()
         steps = self.try_steps()
         pairs = "" if self.other is None else ", the codes of the other tensor in turn"
@@ -383,8 +388,9 @@ class Product:
         )
 
     def check_weights(self) -> dict[int, Array]:
-        """Check the weights and the range of sums, add the findings to `part`, and return the weights in the form in
-        which the claimed programs take them."""
+        """Read the weights back from the machine code, compare them with the claimed digests, check that all sums fit
+        in 32 bits, and add the findings to the report `part`. Returns the weights, in the shape that
+        `relay.validation.formulas` takes, by the number of the kernel's argument. Raises Differs."""
         self.read_weights()
         self.tell_weights()
         low, high = self.range_of_sums()
@@ -392,8 +398,9 @@ class Product:
         return {self.kernel_number: self.coefficients()}
 
     def tell_weights(self) -> None:
-        """Compare the weights with the claimed digests, and add the finding to `part`. Raises Differs if weights are
-        not those of a digest, or the claimed range of sums is not that of the weights."""
+        """Check the weights that were read back from the machine code, and add the findings to the report `self.part`.
+        Raises Differs if a channel's weights do not have the digest that the file claims, or do not give the claimed
+        range of sums. Channels whose result is the same for every sum are only checked for that."""
         live, channels = self.live, self.channels
         if (wrong := np.flatnonzero(live & ~self.sure)).size:
             some = ", ".join(str(channel) for channel in wrong[:8])
@@ -434,7 +441,8 @@ class Product:
         return int(low.min()), int(high.max())
 
     def coefficients(self) -> Array:
-        """The weights that were read back, in the shape that `formulas` takes."""
+        """The weights that `read_weights` found by running the machine code, in the shape that
+        `relay.validation.formulas` takes: [output, input], or [output, row, column, input] for a convolution."""
         if self.tail.head.formula == "nn.dense":
             return self.matrix.reshape(self.channels, -1)
         return self.matrix.reshape(self.channels, *self.geometry.extent, -1)

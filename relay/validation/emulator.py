@@ -22,7 +22,8 @@ import numpy as np
 from relay.runtime.memory import ALIGNMENT, Array
 
 BASE = 1 << 33
-"""The address at which the emulated process maps the shared memory."""
+"""The address at which the emulated process maps the memory that it shares with this process, which holds the tensors
+of a call."""
 PAGE = 1 << 16
 HEADER = struct.Struct("<IIQQQQQQ")
 """The header of an ELF segment: type, flags, offset, virtual and physical address, size in the file and in memory,
@@ -34,8 +35,8 @@ MMAP, READ, WRITE, EXIT = 222, 63, 64, 93
 
 
 def is_emulated(triple: str) -> bool:
-    """Whether this checker can run code for a target triple under an emulator, provided that the emulator is
-    installed."""
+    """Whether `relay certify` can run code for a target triple under an emulator on this machine, provided that the
+    emulator is installed."""
     return triple.startswith("aarch64-") and "linux" in triple and sys.platform == "linux"
 
 
@@ -79,8 +80,8 @@ def system(call: int, *arguments: int) -> list[int]:
 
 
 def program(code: bytes, entry: int, memory: SharedMemory) -> bytes | None:
-    """The shared object with the start code added; None if the object needs a dynamic loader or has no segment that can
-    be replaced."""
+    """The shared object with start code added, in a segment that replaces its GNU_STACK program header. None if it has
+    no such header, or needs a dynamic loader."""
     (table,), (size, count) = struct.unpack_from("<Q", code, 32), struct.unpack_from("<HH", code, 54)
     rows = [HEADER.unpack_from(code, table + number * size) for number in range(count)]
     free = [number for number, row in enumerate(rows) if row[0] == STACK]

@@ -20,21 +20,24 @@ from relay.validation.machine_code import Machine
 from relay.validation.tail import NoTail, Tail
 
 FAR = 1 << 29
-"""The largest magnitude of sums at which steps are searched."""
+"""The largest magnitude of sums among which steps of the rescale, sums at which the result changes, are searched."""
 SPREAD = 96
-"""The difference between two quantized values for which scales are chosen: with data that differ by about this much or
-less, all sums of a window lie between the first and the last step."""
+"""The spread of the random test data for which scales are chosen: if the quantized data differ by at most about this
+much, the sums of their products lie where the rescale has steps (sums at which the result changes)."""
 ROUNDS = 4
-"""The maximum number of rounds that correct the positions of steps; a round moves a step by at most 1."""
+"""The maximum number of rounds that correct the estimated positions of steps (sums at which a rescaled result changes)
+by running the machine code; a round moves each step by at most 1."""
 SAMPLES = 5
-"""The number of steps of a channel whose positions are searched; their median error corrects the other steps."""
+"""A step is a sum at which a channel's rescaled result changes. This is the number of steps of a channel that are
+searched by running the machine code; the median error of their estimates corrects the estimates of all steps."""
 
 
 @dataclass
 class Scales:
-    """The scales of channels: `arrays` are the float constants of the code that hold them; `number` is the number of
-    the claim's constant that holds them or, for fixed-point multipliers, their shifts; `factor` [channels] are the real
-    scales; `most` [channels] are the exponents of the largest powers of two by which they may be multiplied."""
+    """The scales by which a product's sums are multiplied, one per output channel. `arrays`: the float constants of the
+    machine code that hold the scales. `number`: the number of the constant in the claimed formula that holds them, or
+    their shifts if the formula multiplies in fixed point. `factor`: [channels], the scales as real numbers. `most`:
+    [channels], the exponents of the largest powers of two by which the scales may be multiplied."""
 
     arrays: list[Array]
     number: int
@@ -49,7 +52,8 @@ class Scales:
 
 
 def scales_of(machine: Machine, tail: Tail) -> Scales | None:
-    """Find the scales of a product's channels; None if the code does not hold them as floats."""
+    """Return the scales by which the sums of a product's output channels are multiplied; None if no constant of the
+    machine code holds them as floats, one per channel."""
     call, channels = tail.call, tail.channels
     rows = [row for row in tail.first_rows if row.formula in ("fixed_point_multiply", "multiply")]
     if len(rows) != 1 or not {*rows[0].operands[1:]} <= call.constants.keys():
@@ -65,8 +69,9 @@ def scales_of(machine: Machine, tail: Tail) -> Scales | None:
 
 
 def refine(product: Product) -> None:
-    """Make the random tests of `product` more sensitive (`Product.look`): give it more steps, which are sums at which
-    the result changes. A channel gets them only if its machine code is observed to change its result at these sums."""
+    """Make the random tests of `product` more sensitive to wrong sums: by `Product.look`, test it over a range of sums
+    in which its result changes at more sums. A channel keeps its former range unless its machine code is observed to
+    change its result exactly at these sums."""
     g, (low, high), channels = product.geometry, product.claimed, product.channels
     if product.live.all() and g.cells == 1 and not (g.sources == g.padding).any():
         return  # single sums are aimed at directly
@@ -105,8 +110,9 @@ def refine(product: Product) -> None:
 
 
 def located(product: Product, edges: Array) -> tuple[Array, Array]:
-    """Correct the positions of the steps `edges` [steps, channels] by observing the machine code. Returns the
-    positions, and for each channel whether all of its steps were observed there."""
+    """Correct the steps of a rescale, the sums at which the result changes, by running the machine code near the
+    estimates `edges` [steps, channels]. Returns the corrected steps, and for each channel whether its results change
+    exactly there and nowhere else."""
     inside = (edges > -FAR) & (edges <= FAR)
     right: Array = np.asarray(inside.any(axis=0))
     count = len(edges)

@@ -30,11 +30,13 @@ FUNCTION = 2.0**-14
 FUNCTIONS = frozenset({"exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt"})
 RUNS = 24
 MOST_WORK = 1 << 29
-"""The largest number of multiplications for all runs of a kernel together."""
+"""The number of multiplications that limits how many times a kernel is run in a check: all its runs together make at
+most this number, but it is always run at least twice."""
 
 
 def check(kernel: Kernel, part: Part, rng: np.random.Generator) -> None:
-    """Run the kernel on images of random colours, and add the finding to `part`. Raises NoTail if the kernel is no
+    """Run the kernel on random images whose pixels are combinations of a few vectors over the channels ("colours"),
+    compare the results with the claim within a bound, and add the finding to `part`. Raises NoTail if the kernel is no
     product of floats with constant weights, Differs if a result is out of its bound."""
     call, program = kernel.call, kernel.call.program
     head, *rows = program.rows

@@ -189,7 +189,8 @@ def max_pool(p: Parameters, data: Array) -> Array:
 
 
 def reduced(combine: np.ufunc) -> Formula:
-    """A formula that reduces along the parameter's axes with `combine`."""
+    """A formula that reduces its operand with `combine` along the axes that its parameter `axis` lists (without it, all
+    axes); with `exclude`, along all other axes."""
 
     def formula(p: Parameters, x: Array) -> Array:
         named = {axis % x.ndim for axis in p.get("axis") or range(x.ndim)}
@@ -402,7 +403,7 @@ FORMULAS: Mapping[str, Formula] = {
     "concatenate": concatenate,
     "gather_nd": gather_nd,
 }
-"""The formulas by the names that claims use."""
+"""The formulas that a saved file can claim its kernels compute, by the names under which the file stores them."""
 
 POINTWISE = frozenset(
     {

@@ -48,9 +48,10 @@ class Geometry:
         return np.ascontiguousarray(matrix.reshape(len(matrix), -1), "<i2")
 
     def batches(self, inputs: int, rng: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield triples of arrays: pixels of the result, and the cell and the input channel that is measured at each.
-        No two pixels of a triple read the same data. Together the triples cover every cell that ever lies inside the
-        data, with each of `inputs` channels."""
+        """Yield the measurements of the weights as triples of arrays: pixels of the result, and for each the kernel
+        position (cell) and the input channel whose weight is measured there. The pixels of a triple read different
+        data. Together the triples cover every cell that lies inside the data for some pixel, with all `inputs`
+        channels."""
         for cell in range(self.cells):
             inside = np.flatnonzero(self.sources[:, cell] < self.padding)
             if not inside.size:
@@ -62,8 +63,8 @@ class Geometry:
                 yield free[: len(channels)], np.full(len(channels), cell), channels
 
     def apart(self, home: int, cell: int, rng: np.random.Generator) -> Array:
-        """Choose pixels of the result, `home` among them, none of which reads data that another one reads, and at which
-        this cell lies inside the data."""
+        """Choose pixels of the result, `home` among them, so that no two of them read the same data, and at each of
+        them the kernel position number `cell` lies inside the data. At most 200 others are tried."""
         chosen, taken = [home], set(self.sources[home].tolist()) - {self.padding}
         for pixel in rng.permutation(self.pixels)[:200]:
             mine = set(self.sources[pixel].tolist()) - {self.padding}

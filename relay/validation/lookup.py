@@ -11,14 +11,15 @@ from relay.runtime.memory import Array
 MOST_SUMS = 1 << 25
 """The largest number of entries of a table with a result for each sum (see `Lookup`), for all channels together."""
 MOST_BUCKETS = 1 << 22
-"""The limit for the number of buckets of sums that a `Lookup` stores, for all channels together."""
+"""The largest number of buckets that a `Lookup` stores, for all channels together, if its sums are too many for an
+entry each: a bucket is a range of sums in which the result changes at most once."""
 NEVER = np.int64(1) << 60
 
 
 class Lookup:
-    """The results by sum and channel, for sums in [low, high]. `edges` [changes, channels] are the least sums after
-    each change of the result; changes outside of the range are ignored. `values` [changes + 1] are the results before
-    the first change, between changes, and after the last."""
+    """A table of a kernel's results for each channel and each sum from `low` to `high` [channels]. As the sum rises,
+    the result takes the numbers `values` [changes + 1] one after the other; `edges` [changes, channels] are the least
+    sums with each value but the first. Edges outside of the range are ignored."""
 
     def __init__(self, edges: Array, values: Array, low: Array, high: Array, dtype: np.dtype[np.generic]):
         self.first, self.bits = low.astype(np.int64), np.zeros(low.size, np.int64)
@@ -60,7 +61,8 @@ class Lookup:
             self.most = np.array([len(step) - 1 for step, _, _ in columns])
 
     def __call__(self, sums: Array, columns: slice | Array = slice(None)) -> Array:
-        """The results of sums [..., columns], which must be in the range; `columns` selects channels."""
+        """The results of sums [..., selected channels], each of which must be between `low` and `high` of its channel;
+        `columns` selects the channels."""
         if self.direct is not None:
             at = sums - self.first[columns]
             np.maximum(at, 0, out=at)
@@ -75,7 +77,8 @@ class Lookup:
 
 
 def direct(column: Array, first: int, last: int, values: Array) -> Array:
-    """One channel's table: the results of the sums from `first - 1` to `last`. `column` and `values` are the channel's
-    `edges` and the `values` of `Lookup`."""
+    """One channel's lookup table: entry i is the result of the sum `first - 1 + i`, up to the sum `last`. `column` has
+    the least sum after each change of the channel's result, and `values` the result before, between and after the
+    changes."""
     ends = np.unique(np.concatenate([[first - 1, last + 1], column[(column >= first) & (column <= last)]]))
     return np.repeat(values[np.searchsorted(np.sort(column), ends[:-1], "right")], np.diff(ends))

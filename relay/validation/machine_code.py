@@ -138,7 +138,7 @@ class Machine:
         self.libraries: list[Library] = []
 
     def restore(self) -> None:
-        """Reset the constants to the file's."""
+        """Reset the constants in memory, which tests change, to those of the saved executable."""
         assert self.saved.constants is not None  # files compiled for one input size have constants
         self.constants[:] = self.saved.constants[: self.constants.size]
 
@@ -177,8 +177,8 @@ class Machine:
         return run
 
     def site(self, number: int) -> int:
-        """The file offset of call number `number`. Raises Unknown if the code calls the function of this call more or
-        less often than the claims say."""
+        """The offset in the file of the instruction for call `number` of the certificate's list of kernel calls. Raises
+        Unknown if the machine code calls the same kernel more or less often than the list."""
         names = [call.code for call in self.claims.calls]
         sites = [at for at, name, _ in self.sites if name == names[number]]
         if len(sites) != names.count(names[number]):
@@ -186,8 +186,8 @@ class Machine:
         return sites[names[:number].count(names[number])]
 
     def image(self, code: bytes, shared: SharedMemory) -> bytes | None:
-        """The program for the emulator: the shared object `code` with start code added; None if it needs a dynamic
-        loader or has no segment that can be replaced."""
+        """The program that the emulator runs: the shared object `code`, with start code in a segment that replaces its
+        GNU_STACK program header. None if it has no such header, or needs a dynamic loader."""
         return program(code, functions_of(code)[self.entry][0], shared)
 
     def emulated(self, emulator: str, shared: SharedMemory, code: bytes) -> Process:

@@ -16,13 +16,15 @@ SMALL = 2.0**-8
 """The error of a float is divided by the magnitude of the expected number, or by this share of the largest expected
 magnitude, whichever is larger."""
 MOST_ELEMENTS = 1 << 25
-"""The largest number of results that all runs of a kernel on values, or on pairs of values, of its operands compute
-together."""
+"""About how many results the runs of one kernel may compute in total. If trying every value of an operand at every
+element needs more, or every pair of values at several elements, each value or pair is tried at fewer elements."""
 
 
 def check(kernel: Kernel, part: Part) -> None:
-    """Try every value at every element, or every pair of values, and add the finding to `part`. Raises NoTail if the
-    kernel is not pointwise on small integers, Differs if a result is wrong."""
+    """Run the kernel on every value of its 8- or 16-bit operand, or every pair of values of its two 8-bit operands, and
+    compare the results with the claimed formula. Each value or pair is tried at every element, or at some of them if
+    that is too much work. Adds the finding to `part`. Raises NoTail if the kernel is not of this form, Differs if a
+    result is wrong."""
     call, program = kernel.call, kernel.call.program
     if not program.rows or any(row.formula not in POINTWISE for row in program.rows):
         raise NoTail("is not pointwise")
@@ -133,7 +135,8 @@ def expect(kernel: Kernel, expected: list[Array], when: str) -> None:
 
 
 def kind_of(kernel: Kernel, kind: str) -> str:
-    """The kind of a finding: "compared" instead of `kind` if some results were not exact."""
+    """The kind of a line of the report: `kind`, or "compared" if results of the kernel were not equal to those expected
+    but within the accepted bound."""
     return "compared" if kernel.off else kind
 
 

@@ -1,5 +1,5 @@
-"""Check kernels on random inputs against the whole formula; for pooling and reductions, with a bound for the effect of
-a single element."""
+"""Check kernels by running them on random inputs and comparing all results with the claimed formula. For maxima and
+averages, the probability that these runs miss an error in a single element is bounded, too."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RUNS_PER_BIT = 45
 with a probability below 2^-bits."""
 FLOAT_RUNS = 64
 PRODUCT_RUNS = 8
-"""The numbers of runs with random inputs of kernels with floats, and of kernels with products, whose sums are tested in
-other ways too."""
+"""The most runs of a kernel with random inputs: `FLOAT_RUNS` if it computes floats, `PRODUCT_RUNS` if it has products
+with constant weights, whose sums are tested in other ways too."""
 MOST_WORK = 1 << 27
 """The largest number of computed elements (for products: multiplications) for all runs of a kernel together."""
 
@@ -83,8 +83,8 @@ def worth_computing(call: Call) -> bool:
 
 
 def has_dependent_operands(call: Call) -> bool:
-    """Whether a call's operands have different shapes or elements of more than 8 bits, so that they may depend on each
-    other."""
+    """Whether random values that are drawn for each operand alone could be unrealistic, because the operands may depend
+    on each other (such as a row and its sum): they have different shapes, or one has elements of more than 8 bits."""
     forms = [call.program.arguments[n] for n in call.operands]
     return len({form.shape for form in forms}) > 1 or any(form.dtype.itemsize > 1 for form in forms)
 
@@ -111,8 +111,10 @@ def span_of(program: Program, number: int) -> tuple[int, int] | None:
 def check(
     kernel: Kernel, part: Part, calls: Sequence[Call], weights: Mapping[int, Array], rng: np.random.Generator, bits: int
 ) -> None:
-    """Run the kernel on random operands and add the finding to `part`; `weights` are the constant weights of products.
-    Raises NoTail if operands cannot be drawn, Differs if a result is wrong."""
+    """Run the kernel on random operands, compare its results with the claimed formula, and add to `part` what was
+    tested. `weights`: the constant weights of products; `bits`: a frequent difference is missed with a probability
+    below 2^-bits. Raises NoTail if operands cannot be drawn, because the range of their values is not known, and
+    Differs if a result is wrong."""
     call, program = kernel.call, kernel.call.program
     sampler = Sampler(calls, rng)
     sums = any(row.formula in ("nn.avg_pool2d", "sum") for row in program.rows)
@@ -205,8 +207,9 @@ def largest(kernel: Kernel, part: Part, rng: np.random.Generator, bits: int) -> 
 
 
 def averages(kernel: Kernel, part: Part, runs: int) -> None:
-    """Check a mean: report a bound for a wrong coefficient in the random runs; where windows do not overlap, try every
-    possible sum of a window."""
+    """Check a kernel that averages windows, and add the findings to `part`: a bound for the probability that `runs`
+    random runs miss a wrong coefficient, for windows of fewer than 64 codes; and, where windows do not overlap and have
+    no padding, the result of trying every possible sum of a window. Raises Differs if a result is wrong."""
     program, (number,) = kernel.call.program, kernel.operands
     data, p, out = kernel.operands[number], program.rows[0].parameters, kernel.results[0]
     window: list[int] = p["pool_size"]

@@ -37,12 +37,12 @@ class Part:
     """Whether every case of the kernel was tried."""
 
     def say(self, kind: str, text: str) -> None:
-        """Add a finding."""
+        """Add a finding, a sentence `text` of one of the `KINDS`, such as "proved" or "wrong"."""
         self.findings.append(Finding(kind, text))
 
     @property
     def kinds(self) -> set[str]:
-        """The kinds of the findings."""
+        """The kinds (of `KINDS`) that occur among the part's findings."""
         return {finding.kind for finding in self.findings}
 
     @property

@@ -1,10 +1,11 @@
 """Random linear tests of the sums of a product: a wrong coefficient of any result is missed with a bounded probability.
 
-Each result is assumed to be an affine function of the quantized data, in 32 bits, plus the amount that is added to the
-sums of its channel, and then a function of the sum that does not fall. The difference D between the code's sum and the
-claim's is then affine in the data, too. A step is a sum at which the result changes; a colour is a random vector of
-quantized values, one for each input channel. There are three kinds of trials, with these probabilities that a wrong
-coefficient of a result shows:
+Each result is assumed to be computed in two stages: a sum, which is an affine function of the quantized data, in 32
+bits, plus an amount that the tests choose for each output channel (they change the constants with which sums start);
+then a function that does not fall as the sum rises. The difference D between the sum of the machine code and that of
+the claimed formula is then affine in the data, too. A step is a sum at which the result changes; a colour is a random
+vector of quantized values, one for each input channel. There are three kinds of trials, with these probabilities that a
+wrong coefficient of a result shows:
 
 - `aimed`, if a result reads one pixel: each pixel of the data has one of two colours, so a channel has two sums. The
   amount puts each sum in turn at a step and one below it, so every D but 0 shows. The two colours give different D with
@@ -20,8 +21,10 @@ coefficient of a result shows:
   summed, |b| is at least s, so the probability is at least p(s) / 2. If several are, let one have a coefficient that is
   off by c: b is y + s c or y - s c with equal probability, where y comes from the other channels, so the probability is
   at least p(2 s) / 4. Testing the same data with several amounts keeps p concave.
-- `apart`, for depthwise products, whose results shall depend on one channel only: half of the channels are at the zero
-  point, so their sums are known and can be aimed at; the data of the others are random.
+- `apart`, for depthwise products, whose results shall depend on one channel only: half of the channels, chosen at
+  random, are at the zero point, so their sums are known and can be aimed at; the data of the others are random. A
+  coefficient of another channel shows if this channel is in the second half and the result's own is in the first, with
+  probability 1/4, and D is not 0: 255/1024 together.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ MOST_RESULTS = 1 << 33
 is not reached, and the finding states the bound that was reached."""
 MOST_RUNS = 20000
 MOST_TURNS = 16
-"""The largest number of different amounts that are added to the sums of the same data."""
+"""The largest number of runs of a kernel on the same random data; each run adds another random amount to all sums."""
 MANY_WINDOWS = 4096
 """With at least this many windows, products are computed in one matrix multiplication."""
 WIDEST = 255
@@ -51,9 +54,10 @@ FAR = np.int64(1) << 40
 
 @dataclass
 class Region:
-    """For each channel, a range of sums [first, last) between two steps (sums at which the result changes), and the
-    widest and the narrowest gap between steps in it. `spread`: the difference between the two colours (random pixels
-    from which images are made) with which the channel needs the fewest trials."""
+    """For each channel, the range in which the sums of random tests shall lie: it starts at the step `first` and ends
+    before the step `last` (a step is a sum at which the result changes), and has the widest and the narrowest gap
+    between steps. `spread`: by how much the quantized values of the two random pixels that a test image consists of
+    should differ; all fields are chosen so that the channel needs few tests."""
 
     first: Array
     last: Array
@@ -63,8 +67,8 @@ class Region:
 
 
 class Sums:
-    """The random tests of one kernel's sums. `missed` [channels] is -log2 of the probability that a difference of one
-    result was missed so far."""
+    """The random tests of one kernel's sums. `missed` [channels] is -log2 of the probability that all tests so far
+    missed a wrong coefficient of one result: one that differs between the machine code and the claimed formula."""
 
     def __init__(self, product: Product):
         self.product, self.rng = product, product.rng
@@ -113,8 +117,8 @@ class Sums:
         self.tell(self.kernel.runs - start)
 
     def tell(self, runs: int) -> None:
-        """Add the finding to the report: the number of runs, and the reached bound of the probability that a wrong
-        coefficient is missed."""
+        """Add a line to the report: the number of runs, and an upper bound of the probability that they miss a wrong
+        coefficient of the product."""
         weak = self.tested & (self.missed < self.wanted)
         text = (
             f"sums: {runs} runs with random codes; a wrong coefficient of any result, border and padding too, is "
@@ -210,10 +214,10 @@ class Sums:
         return np.stack([np.where(swapped, other, one), np.where(swapped, one, other), zero])
 
     def amounts(self, values: Array, spread: Array, extent: Array) -> tuple[Array, Array, Array]:
-        """Return three arrays, by channel. An amount, which is added to all sums of a channel, is drawn from an
-        interval of integers: the first two arrays are the start and the length of the interval. The third is the
-        probability that a sum that is wrong by at least `extent` then changes a result, for any colours (random data)
-        of the other channels."""
+        """Choose the interval of integers from which the random amounts are drawn that are added to the sums of a
+        channel in a `dithered` trial (see the module). Return three arrays, by channel: the start and the length of the
+        interval, and a lower bound of the probability that a sum that is wrong by `extent` or more then changes a
+        result, whatever the data of the other channels are."""
         region = self.region
         low, high, slack = self.ends(values, spread)
         room = region.last - region.first - region.widest - (high - low)
@@ -244,9 +248,10 @@ class Sums:
         return np.where(self.count > 0, self.steps[which, np.arange(self.channels)], 0)
 
     def patterns(self, states: Array) -> tuple[Array, Array]:
-        """Return the distinct windows, as `[windows, cells]` states, and for each pixel of the result the index of its
-        window. A state is the index of a cell's colour: 0 and 1 for the two random vectors of test data, 2 for the zero
-        point. `states` has that of each pixel of the data, and at its end that of the padding."""
+        """Return the distinct windows of the test data, `[windows, cells of a window]`, and for each pixel of the
+        result the index of its window. Each pixel of the data has one of three vectors of values, given by its state: 0
+        or 1 for two random vectors, 2 for the zero point in every channel. `states`: the state of each pixel of the
+        data, and at the end that of the padding."""
         g = self.geometry
         seen = states.astype(np.uint8)[g.sources]
         if g.cells > 39:
@@ -255,8 +260,9 @@ class Sums:
         return seen[at], pattern
 
     def sums(self, states: Array, values: Array) -> Array:
-        """The sums, [windows, compared channels], of windows whose cells have the colours `states` [windows, cells];
-        `values` [colours, inputs] are quantized values minus the zero point."""
+        """The sums [windows, channels] that the claimed product has for test images that consist of a few colours
+        (random pixels), for the channels whose results are compared. `states` [windows, cells]: the colour of each
+        pixel of a window; `values` [colours, input channels]: the colours, minus the zero point."""
         g, rows = self.geometry, self.product.matrix[self.columns]
         if not g.depthwise and states.shape[0] > MANY_WINDOWS:
             windows = values.astype(np.float32)[states].reshape(states.shape[0], -1)
@@ -268,17 +274,19 @@ class Sums:
         return total.astype(np.int64)  # whole numbers below 2^53
 
     def cell(self, cell: int, values: Array, columns: Columns) -> Array:
-        """The contribution of one cell of the kernel to the sums, [colours, channels]; `values` has the same form as in
-        the method `sums`."""
+        """The contribution of one cell of the kernel to a sum, [colours, compared channels], if the pixel that the cell
+        multiplies has a certain colour. A colour is a vector of quantized values of a pixel; `values` [colours, input
+        channels] are those of each colour, minus the zero point."""
         rows = self.product.matrix[columns]
         if self.geometry.depthwise:
             return np.repeat(values, self.channels // self.geometry.inputs, axis=1)[:, columns] * rows[:, cell, 0]
         return values @ rows[:, cell].T.astype(np.float64)
 
     def run(self, sums: Array, amount: Array, pattern: Array) -> None:
-        """Run the kernel with `amount` [channels] added to its sums, and compare its results with the claim's. `sums`
-        [windows, compared channels] are the sums without the amount, and `pattern` has for each pixel of the result the
-        index of its window. Sums outside of the range are not compared. Raises Differs."""
+        """Run the kernel's machine code with `amount` [channels] added to its sums, and compare its results with those
+        of the formula that the file claims. `sums` [windows, compared channels] are the sums without the amount, one
+        row for each distinct window of input pixels; `pattern` has for each pixel of the result the index of its
+        window. Sums outside of the claimed range are not compared. Raises Differs."""
         product, columns = self.product, self.columns
         amount = np.where(self.tested, amount, 0)
         product.shift(amount)
@@ -296,9 +304,10 @@ class Sums:
     # Dithered trials
 
     def ends(self, values: Array, spread: Array) -> tuple[Array, Array, Array]:
-        """Return three arrays, by channel: the least and the largest sum that any window can have if each of its pixels
-        has one of the colours `values` or is padding; and how far beyond these a sum can lie if the two colours are
-        swapped in one input channel."""
+        """Return three arrays, by channel: the least and the largest sum of a window whose pixels each have one of the
+        three colours `values` (two random ones and the zero point, [3, inputs]); and how far outside of this range a
+        sum can lie if the two random colours exchange their values in one input channel, in which they differ by
+        `spread`."""
         g, rows = self.geometry, self.product.matrix
         parts = np.stack([self.cell(cell, values, slice(None)) for cell in range(g.cells)])
         low, high = parts.min(axis=1).sum(axis=0).astype(np.int64), parts.max(axis=1).sum(axis=0).astype(np.int64)
@@ -309,15 +318,16 @@ class Sums:
         return low, high, np.minimum(2 * widths.max(axis=1) * int(spread[0]), most)
 
     def regions(self) -> Region:
-        """For each channel, the range of sums (see `Region`) with which it needs the fewest dithered trials; sets
-        `chance`, by channel the approximate probability that a difference shows in one trial."""
+        """For each channel, the parameters of the `dithered` trials (random tests with random amounts added to the
+        sums): the range of sums in which they lie, chosen so that the channel needs the fewest trials. Sets
+        `self.chance`: for each channel, the approximate probability that a wrong sum shows in one trial."""
         found = [self.region_of(channel) for channel in range(self.channels)]
         self.chance = np.minimum([chance for chance, _ in found], 1.0)
         return Region(*(np.array(column, np.int64) for column in zip(*(row for _, row in found), strict=True)))
 
     def region_of(self, channel: int) -> tuple[float, tuple[int, ...]]:
-        """Choose one of several candidate ranges of sums for a channel. Returns the approximate probability that a
-        difference shows in one dithered trial with it, and the range as the fields of `Region`."""
+        """Choose the range of sums with which one of the channel's `dithered` trials (see the module's docstring) most
+        likely shows an error. Returns the approximate probability of that, and the channel's fields of `Region`."""
         steps = self.steps[: int(self.count[channel]), channel]
         if not steps.size:
             return 0.0, (0, 0, 0, 0, 1)

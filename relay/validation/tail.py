@@ -21,13 +21,14 @@ class NoTail(Exception):
 
 
 class Tail:
-    """The formulas after the product `head` of a program. `first(s)` are the 8-bit values to which sums are rescaled,
-    [..., channels]. `table` [256, 256 or 1] is the result by this value and by the value of the other tensor that the
-    kernel reads, both counted from the type's lowest value; None if the rescaled value is the result.
+    """The part of a kernel's claimed formula that follows its sums of products, the row `head`: a rescale of the sums
+    to 8 bits, and a function of the rescaled value and of other tensors that the kernel reads, such as a residual.
 
-    If the kernel reads several other tensors, or its result has more than 8 bits, `held` has one value for each of
-    these tensors, with which results rise with the 8-bit value; `values` [256] are these results, so that each
-    identifies its 8-bit value.
+    `first(s)` [..., channels] are the rescaled values of sums. `table` [256, 256 or 1] is the kernel's result for each
+    rescaled value and each value of the only other tensor, both counted from the type's lowest value; None if the
+    rescaled value is the result. If there are several other tensors, or the result has more than 8 bits, `held` has a
+    constant for each of these tensors instead, chosen so that the results, `values` [256], rise strictly with the
+    rescaled value and so identify it.
     """
 
     def __init__(self, call: Call):
@@ -88,10 +89,10 @@ class Tail:
             self.hold(forms)
 
     def hold(self, forms: Mapping[int, np.dtype[Any]]) -> None:
-        """Choose values of the kernel's other tensors for which the results rise strictly with the rescaled sum, so
-        that they tell it: either the largest values of the tensors' types or the lowest ones. Set `held` to them and
-        `values` to the results. `forms`: the integer type of each other tensor, by argument number. Raises NoTail if
-        neither choice works."""
+        """Choose a constant for each of the other tensors that the kernel reads, so that its results rise strictly with
+        the 8-bit rescaled sum, which then follows from a result: the largest value of each tensor's type or, if that
+        fails, the lowest. Set `held` to the constants, and `values` to the 256 results. `forms`: the integer type of
+        each other tensor, by argument number. Raises NoTail if neither choice works."""
         for end in ("max", "min"):
             self.held = {n: np.full((1, 1), getattr(np.iinfo(dtype), end), dtype) for n, dtype in forms.items()}
             values = self.of_codes(self.held)[:, 0]
@@ -101,7 +102,8 @@ class Tail:
         raise NoTail("has results that do not tell its codes")
 
     def of_codes(self, given: Mapping[int, Array]) -> Array:
-        """The results for each rescaled value, [256, ...], with the other tensors `given`."""
+        """The kernel's results for each of the 256 values to which a sum can be rescaled, [256, ...]. `given`: the
+        values of the other tensors that the kernel reads, by argument number."""
         column = self.codes.astype(self.dtype)[:, None]
         return self.program.evaluate({**self.call.constants, self.cut: column, **given}, self.rest)[self.result]
 

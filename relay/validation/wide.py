@@ -1,12 +1,13 @@
-"""Check products of quantized values whose results have more than 8 bits, or are floats: a result determines its sum up
-to a few neighbours.
+"""Check products of quantized values whose results have more than 8 bits, or are floats, so that sums that differ by
+more than a few units give different results.
 
 Weights are found by running the code on data with a single value other than the zero point, and are compared with
-digests of the source's. Then the whole kernel is compared with its formula on random data, each datum one of the
-2 a + 1 values in [zero point - a, zero point + a]. If the code uses a wrong coefficient, its sum is off by an amount D
-that is an affine function of one datum: at most 2 t - 1 values of the datum give |D| < t. A D of at least t is seen in
-every result that the formula would change if its sum were t larger, and also if it were t smaller; the share of such
-results is measured. So a run misses the error with a probability of at most 1 - (this share) + (2 t - 1) / (2 a + 1).
+digests of the source model's weights. Then the whole kernel is compared with its formula on random data, each datum one
+of the 2 a + 1 values in [zero point - a, zero point + a]. If the code uses a wrong coefficient, its sum is off by an
+amount D that is an affine function of one datum: at most 2 t - 1 values of the datum give |D| < t. A D of at least t is
+seen in every result that the formula would change if its sum were t larger, and also if it were t smaller; the share of
+such results is measured. So a run misses the error with a probability of at most
+1 - (this share) + (2 t - 1) / (2 a + 1).
 Assumptions: sums are affine in the data, and results do not fall as sums rise.
 """
 
@@ -29,8 +30,8 @@ MOST_RESULTS = 1 << 28
 MOST_ENDS = 64
 """The maximum number of channels for which the kernel is run on data that give the least and the largest sum."""
 MARGIN = 0.05
-"""The amount subtracted from the measured share of results that would show an error. The share is measured on a sample,
-so it may be too large."""
+"""The share of results that would change if the machine code computed a wrong sum is measured on a sample, so it may be
+too large. This amount is subtracted from it, to get a lower bound of the probability that a run detects the error."""
 
 
 class Wide:
@@ -66,7 +67,8 @@ class Wide:
         }
 
     def after(self, sums: Array) -> Array:
-        """The results that the claim gives for an array of sums [n, channels], in the same shape."""
+        """The results that the kernel's claimed formula computes from an array of sums [n, channels], in the same
+        shape."""
         rank = len(self.form.shape)
         wide = sums.reshape(*[1] * (rank - 2), -1, self.channels).astype(self.form.dtype)
         ones = {n: np.full([1] * rank, int(x.dtype.kind == "f"), x.dtype) for n, x in self.given.items()}
@@ -78,8 +80,8 @@ class Wide:
         return np.broadcast_to(found, wide.shape).reshape(sums.shape)
 
     def check(self) -> dict[int, Array]:
-        """Run every check, add the findings to `part`, and return the weights in the form in which the claimed programs
-        take them."""
+        """Run every check, add the findings to `part`, and return the weights read back from the code, in the shape
+        that formulas take, by the number of the argument of the claimed program that has the weights."""
         self.read_weights()
         low, high = int(self.weights.low.min(initial=0)), int(self.weights.high.max(initial=0))
         info = np.iinfo(self.form.dtype)
@@ -98,8 +100,9 @@ class Wide:
         return self.matrix.reshape(self.channels, *self.geometry.extent, -1)
 
     def read_weights(self) -> None:
-        """Read back each coefficient from runs in which a single datum differs from the zero point, and compare
-        digests. Raises NoTail if results do not determine the coefficients, Differs if they are not the source's."""
+        """Find each weight that the code uses, from runs in which a single element of the data differs from the zero
+        point, and compare a hash of each channel's weights with the one in the file. Raises NoTail if the results do
+        not determine the weights, Differs if they are not those of the source model."""
         g = self.geometry
         inputs = 1 if g.depthwise else g.inputs
         self.matrix = np.zeros((self.channels, g.cells, inputs), np.int64)

@@ -18,7 +18,8 @@ EQUAL, DIFFERS = "#1f9a86", "#d6498a"
 
 
 def page(comparison: Comparison, model: str) -> str:
-    """The HTML page. It loads nothing from elsewhere, and names are escaped."""
+    """The HTML page that shows a comparison of the tensors of `model` with those of a reference run. It loads nothing
+    from elsewhere, and names are escaped."""
     title = f"{model} compared with {comparison.reference}"
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'

@@ -28,8 +28,8 @@ DETAILS = VIEWS | {
     "tensor.empty",
     "ub.poison",
 }
-"""Ops that get no node in the graph: constants, and ops that create or view buffers. The nodes that use them list their
-lines."""
+"""Ops that get no node in the graph: constants, and ops that create or view buffers. Each node that uses one has its
+line in the module's text in `Node.details` instead."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class Node:
     lines: tuple[int, int]
     """The first line of the node in the module's text, counted from 0, and the line after its last."""
     details: tuple[int, ...] = ()
-    """The lines of constants and other ops without a node that it uses."""
+    """For each op that has no node (`DETAILS`: constants, and ops that create or view buffers) and that this node uses,
+    the number of its line in the module's text, counted from 0."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in the order of the text; every edge leads to a later node."""
+    """The data-flow graph of a function's ops. Nodes are in the order of the ops; every edge leads to a later node."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]

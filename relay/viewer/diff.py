@@ -16,7 +16,8 @@ Block = tuple[int, int, int, int]
 NAME = re.compile(r'("(?:[^"\\]|\\.)*")|([%^][\w$.-]+(?:#\d+)?)')
 """Matches a string, or the name of a value or block."""
 WORDLESS = re.compile(r"^%\d+$|_\d+$")
-"""Matches the part of a name that is only a number."""
+"""Matches the numbering in the name of an SSA value, which is ignored when lines are compared: all of `%3`, and the end
+of `%sum_3`."""
 SMALL = 4_000_000
 """If the product of both texts' numbers of lines is at most this, lines that occur often are matched, too; for larger
 texts that would be too slow."""
@@ -95,11 +96,9 @@ class Matching:
                     start = k + 1
 
     def same(self, old: str, new: str) -> bool:
-        """Whether the names in two lines, which are otherwise equal, belong to the same values.
-
-        Names that the lines define become a new pair of corresponding names, and so do names that occurred in no equal
-        line before.
-        """
+        """Whether two lines, which are equal except for the names of values and blocks, use corresponding names: each
+        name that `old` uses was paired with the name at the same place of `new` in an earlier equal line, or neither
+        was paired yet. If so, all names of the lines are paired, those that they define anew."""
         if old == new and "%" not in old and "^" not in old:
             return True
         here, there = names(old), names(new)

@@ -125,8 +125,9 @@ class Layers:
             self.rows[row].append(node)
 
     def order(self, sweeps: int = 8) -> None:
-        """Sort each row by the mean position of its neighbours, alternating downwards and upwards; keep the order with
-        the fewest crossings."""
+        """Order the nodes of each row so that few edges cross: sort them by the mean position of each node's neighbours
+        in the row above, from the top row down, then in the row below, from the bottom row up, and so on, `sweeps`
+        times at most. Keep the order with the fewest crossings."""
         best, fewest = [list(row) for row in self.rows], self.crossings()
         for sweep in range(sweeps):
             if fewest == 0:

@@ -86,8 +86,8 @@ def explained(error: BaseException, doing: str) -> str:
 
 
 class Speller:
-    """Converts passes to text as in a pipeline; `attach-target` is written without the target if it attaches the
-    build's."""
+    """Converts passes to text as in a pipeline. The pass `attach-target` is written without its target if that is
+    `target`, the one for which the recorded module is built."""
 
     def __init__(self, target: str):
         self.default = AttachTarget(spelled(resolve(target)))

@@ -23,7 +23,7 @@ class State:
 
     name: str
     run: int
-    """The number of the last record, from 1 on; 0 if there is none yet."""
+    """The number of the last pipeline run that was recorded, counted from 1; 0 if there is none yet."""
     running: bool
     doing: str
     """The name of the pass that is running; "" if there is no run."""
@@ -82,7 +82,7 @@ class Session:
                 self._recording.recorder.stop.set()
 
     def state(self) -> State:
-        """The current progress."""
+        """The progress of the session's pipeline run, if one is being recorded, and the number of the last run."""
         with self._lock:
             recording = self._recording
             if recording is None:

@@ -105,7 +105,7 @@ class Snapshot:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the text."""
+        """The lines of the module's text, `text`."""
         return self.text.splitlines()
 
 

@@ -66,7 +66,7 @@ class Summary:
 
 
 def described(row: dict[str, Any]) -> str:
-    """A text that describes an input or an output."""
+    """The name, dtype, shape and quantization of an input or output as text; `row` is a result of `tensor_row`."""
     size = "x".join("?" if size < 0 else str(size) for size in row["shape"]) or "scalar"
     scale = "" if row["scale"] is None else f", real = {row['scale']:.9g} * (code - {row['zero_point']})"
     return f"{row['name']!r} {row['dtype']} {size}{scale}{', a state' if row['kind'] == 'state' else ''}"

@@ -33,8 +33,8 @@ class CCompiler(Compiler):
     """Generate code for the CPU of this machine (`-march=native`); the executable then only runs on CPUs with its
     features."""
     embed: bool = False
-    """Put all weights into the C code instead of the executable's constants, as `constants="vendor"` does. C compilers
-    are slow on such code."""
+    """Put all weights into the C code as arrays instead of storing them as constants of the executable. The C compiler
+    then takes much longer. A partition with `constants="vendor"` always does so."""
 
     def missing(self) -> str | None:
         return None if toolchain.find(self.cc) else f"{toolchain.missing(self.cc)}; set RELAY_CC or the option cc"

@@ -186,7 +186,8 @@ class Lowered:
 
 
 def constants_of(module: ModuleOp) -> dict[int, DictionaryAttr]:
-    """The constants of a module with planned memory, by offset."""
+    """The constants of a module whose memory is planned: for each offset in bytes in the block of constants, a
+    dictionary with the constant's `name`, `offset` and `value`."""
     rows = module.attributes["relay.constants"]
     assert isa(rows, ArrayAttr[DictionaryAttr])
     offsets = [row.data["offset"] for row in rows]

@@ -55,7 +55,8 @@ def export_c(
 
 
 def read(mod: IRModule | ModuleOp, name: str, function: str) -> Model:
-    """Lower the function and collect everything that the files contain. Raises InvalidArgument if the name is no C
+    """Lower the function to C and return what the exported files will contain: the program, and the descriptions of its
+    inputs, outputs and external regions. Raises InvalidArgument if `name`, the prefix of the exported names, is no C
     identifier."""
     if not name.isascii() or not name.isidentifier():
         raise InvalidArgument("export_c", f"the name {name!r} is no identifier of C", "use letters, digits and _")
@@ -67,7 +68,7 @@ def read(mod: IRModule | ModuleOp, name: str, function: str) -> Model:
 
 
 def header(model: Model) -> str:
-    """The text of `name.h`."""
+    """The text of the header file `name.h`, which declares the model's C functions, its tensors and their sizes."""
     name, macro = model.name, model.macro
     tensors = "".join(
         f"/* {tensor.name}: {source.plain(meaning(tensor, info))} */\n"
@@ -150,7 +151,8 @@ def meaning(tensor: Tensor, info: TensorInfo) -> str:
 
 
 def code(model: Model, declarations: str) -> str:
-    """The text of `name.c`; `declarations` is the header's text, or an #include of it."""
+    """The C source that defines the model's functions and constants, to be written to a file. `declarations`: the text
+    of the model's header, or an #include of it."""
     parts = (
         "/* A neural network in C99, made by relay. */\n",
         source.includes(model.program) + "\n" + declarations,

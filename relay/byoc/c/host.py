@@ -77,6 +77,7 @@ def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> str:
 
 
 def pointer(tensor: Tensor, number: int) -> str:
-    """The declaration of a local variable for an argument of the function."""
+    """The C declaration of a local variable that points to the elements of a tensor, whose address is entry `number` of
+    the array `tensors`."""
     type = f"{'const ' if tensor.place == 'input' else ''}{tensor.type.name}"
     return f"{type} *const {tensor.name} = ({type} *)tensors[{number}];"

@@ -1,6 +1,6 @@
 """Loads and runs functions compiled by `c` as shared objects of this process. Imports nothing of the compiler.
 
-Artifacts are native code: trust an executable that has one like a program.
+Artifacts are native code: load an executable that contains one only if you would also run a program from its source.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from relay.signature import TensorInfo
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A program with descriptions of its inputs and outputs and its external functions."""
+    """A model to be written as C: its name, the C program of its `main` function, the descriptions of its inputs and
+    outputs, and the functions that other external compilers implement (`regions`)."""
 
     name: str
     program: Program

@@ -49,7 +49,7 @@ class Constant:
 
 @dataclass(slots=True)
 class Program:
-    """The parts of one C function."""
+    """The parts of the C program for one function: its tensors, constants, kernels and statements."""
 
     arena: int
     """The size of the arena in bytes, at least 1."""

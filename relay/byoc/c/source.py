@@ -47,7 +47,8 @@ def definitions(program: Program, outside: Sequence[Constant] = ()) -> str:
 
 
 def long_constants(program: Program, outside: Sequence[Constant] = ()) -> str:
-    """The definitions of the constants that `definitions` only declares."""
+    """The C definitions of the large constants, which the function `definitions` only declares, without those in
+    `outside`, which the executable stores."""
     return "\n".join(definition(c) for c in program.constants.values() if c not in outside and is_long(c))
 
 

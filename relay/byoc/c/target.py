@@ -1,4 +1,4 @@
-"""The target `c` of relay-opt."""
+"""The target `c` of relay-opt (`relay-opt -t c`): writes a module as C99."""
 
 from __future__ import annotations
 

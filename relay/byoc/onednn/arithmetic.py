@@ -43,7 +43,8 @@ def pair(lhs: Tensor, rhs: Tensor, result: Tensor) -> tuple[Tensor, Tensor, bool
 
 
 def binary(algorithm: str) -> Row[Writer]:
-    """A generator of an elementwise binary primitive; a difference whose operands are exchanged is negated."""
+    """The row for an elementwise op that oneDNN's binary primitive `algorithm` computes. If its first operand is
+    broadcast, the operands are exchanged, because oneDNN only broadcasts the second; a difference is then negated."""
 
     def write(writer: Writer, op: relay.BinaryOp) -> None:
         result = writer.define(op.result)

@@ -92,7 +92,8 @@ class Writer:
         return self.values[value]
 
     def image(self, found: Tensor) -> Tensor:
-        """An NHWC tensor in oneDNN's logical order of axes."""
+        """Return a view of the NHWC tensor `found` with its axes in the order NCHW, which oneDNN's primitives expect;
+        the data are not moved."""
         return found.permuted(TO_FIRST)
 
     def emit(self, step: Step) -> None:

@@ -124,7 +124,8 @@ def operands(op: qnn.QnnBinaryOp) -> tuple[tuple[SSAValue, Codes], tuple[SSAValu
 
 
 def binary(kind: str) -> Row[Graph]:
-    """A generator of QLinearAdd or QLinearMul."""
+    """The table row for `qnn.add` or `qnn.mul`: the reasons to refuse such an op, and the function that writes it as
+    ONNX Runtime's `kind`, QLinearAdd or QLinearMul."""
 
     def write(graph: Graph, op: qnn.QnnBinaryOp) -> None:
         *sides, target = operands(op)
@@ -255,7 +256,8 @@ def reduction(kind: str, *types: str) -> Row[Graph]:
 
 
 def position(kind: str) -> Row[Graph]:
-    """A generator of ArgMax or ArgMin, whose results are int64 and are cast."""
+    """A code generator for `relay.argmax` or `relay.argmin`: it writes an ArgMax or ArgMin node (`kind`), whose result
+    is int64, and casts it to the op's result type."""
 
     def write(graph: Graph, op: relay.ArgOp) -> None:
         (axis,) = op.axes()

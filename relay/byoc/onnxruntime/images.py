@@ -76,7 +76,8 @@ def interpolated(graph: Graph, data: str, coordinates: tuple[Array, Array, Array
 
 
 def rounded(graph: Graph, total: str) -> str:
-    """Append nodes for `(total +- 2^19) / 2^20`, rounded towards zero, in int32."""
+    """Append nodes for `total / 2^20` in int32, rounded to nearest with halves away from zero: `total` is an
+    interpolated value whose last 20 bits are its fraction."""
     zero, half = graph.constant(np.int32(0)), np.int32(1 << 19)
     halves = [graph.constant(half), graph.constant(-half)]
     moved = graph.node("Add", [total, graph.node("Where", [graph.node("Greater", [total, zero]), *halves])])

@@ -51,7 +51,8 @@ def _convolution(graph: Graph, product: Product, window: Window) -> None:
 
 
 def moved(graph: Graph, kernel: Array) -> Array:
-    """The kernel as the graph stores it: quantized weights are shifted to the graph's type, like their zero point."""
+    """The kernel as the graph stores it: quantized weights whose type differs from the graph's, in int8 and uint8, are
+    increased or reduced by 128, as their zero point is."""
     if kernel.dtype.kind == "f" or kernel.dtype == graph.weights:
         return kernel
     return (kernel.astype(np.int16) + step(graph, kernel)).astype(graph.weights)

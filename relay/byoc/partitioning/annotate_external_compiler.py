@@ -24,18 +24,18 @@ from relay.universe import prices
 
 @dataclass(frozen=True)
 class AnnotateExternalCompiler(AnnotateTarget):
-    """Choose and annotate the ops that external compilers take. Runs their own passes, `merge-composite` and
-    `annotate-target`.
+    """Choose and annotate the ops for external compilers, merging composites first.
 
-    The compilers' `before_annotation` runs first. Then for each compiler in turn, matches of its patterns become
-    composites, and these and the single ops that it takes are annotated; the next compiler is offered the remaining
-    ops. `merge-compiler-regions` and `partition-graph` turn annotated ops into functions.
+    Each compiler's own passes (`before_annotation`) run first. Then, for each compiler in turn, `merge-composite` makes
+    composites of the matches of its patterns, and `annotate-target` annotates these and the single ops that it takes;
+    the next compiler is offered the remaining ops. `merge-compiler-regions` and `partition-graph` turn annotated ops
+    into functions.
 
     With `choose=cost` compilers and host compete by total cost: the regions of the cheapest plan are formed at once,
-    and the module's attribute `byoc.plan` has its cost, that of the host alone and of each compiler alone. The cost of
-    a region is what `Compiler.cost` returns, that of an op on the host the estimated cycles of its schedule. A region
-    of unknown cost stays on the host. `choose=measured` builds and runs each region on both instead, and caches the
-    times for later builds.
+    and the module's attribute `byoc.plan` has its cost, that of the host alone and of each compiler alone. Costs are
+    times in microseconds: of a region, what `Compiler.cost` returns; of an op on the host, an estimate from its
+    schedule. A region of unknown cost stays on the host. `choose=measured` builds and runs each region on both instead,
+    and caches the times for later builds.
     """
 
     name: ClassVar[str] = "annotate-external-compiler"

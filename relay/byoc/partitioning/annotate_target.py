@@ -31,7 +31,7 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class AnnotateTarget(Pass):
-    """Put `byoc.compiler_begin` and `byoc.compiler_end` around ops that a compiler takes.
+    """Put `byoc.compiler_begin` and `byoc.compiler_end` around ops for external compilers.
 
     A compiler takes its own composites (recognized by the name before "."), and the ops that its `supports` accepts.
     Every operand that is no constant gets a begin, every used result an end. Ops on constants alone are left to

@@ -133,8 +133,8 @@ def prepared(compiler: Compiler, functions: Sequence[FuncOp]) -> list[FuncOp]:
 
 
 def checked(compiler: Compiler, old: FuncOp, new: FuncOp | None) -> FuncOp:
-    """The function after passes, with the attributes of the old one. Raises Unsupported if its type changed or it is
-    gone."""
+    """Check the function `new` that the external compiler's passes made of `old`, and return it with the attributes of
+    `old`. Raises Unsupported if the passes removed the function, changed its type, or gave it several blocks."""
     if new is None or new.function_type != old.function_type or len(new.body.blocks) != 1:
         what = "is gone" if new is None else f"is now {new.function_type}"
         where = f"compiler {compiler.name}: function {old.sym_name.data}"
@@ -144,7 +144,8 @@ def checked(compiler: Compiler, old: FuncOp, new: FuncOp | None) -> FuncOp:
 
 
 def build_info(module: ModuleOp, function: FuncOp, others: Collection[FuncOp]) -> BuildInfo:
-    """The circumstances for which a function is compiled, given the functions `others` of the same compiler."""
+    """The facts about the module that a function's compiler may use: target, exactness, where constants are stored, and
+    which arguments and results are exchanged only with functions of the same compiler, `others`."""
     calls = CallGraph(module.walk())
     ours = {other.sym_name.data for other in others}
 

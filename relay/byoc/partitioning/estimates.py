@@ -28,7 +28,8 @@ from relay.transforms.simplify import Simplify
 
 
 class Estimates:
-    """Estimated costs of a module before partitioning, as it is when the object is created."""
+    """Estimated costs, in microseconds, by which partitioning chooses regions: of ops on the host, computed for the
+    given module when the object is created, and of regions of external compilers."""
 
     estimates = True
 

@@ -19,7 +19,8 @@ from relay.transforms.location import place
 
 
 def labels(block: Block) -> dict[Operation, StringAttr]:
-    """The compiler of each annotated op of a block, that is of all ops between begins and ends.
+    """Map each annotated op of a block to its compiler. Annotated ops are those between `compiler_begin` and
+    `compiler_end` ops.
 
     Raises InvalidArgument, naming the op, if an op lies in the regions of two compilers.
     """
@@ -149,8 +150,8 @@ class Grouping:
         self.before[a] = (self.before[a] | self.before[b]) & ~(first | second)
 
     def groups(self, bits: int) -> list[int]:
-        """The distinct groups in a mask such as `reach[g]`, in which each bit is the number of a group, or of one that
-        was absorbed."""
+        """The distinct indices of the groups in a bit mask. Bit n stands for group n or, if that group was merged into
+        another one, for the group that absorbed it."""
         found: dict[int, None] = {}
         while bits:
             lowest = bits & -bits

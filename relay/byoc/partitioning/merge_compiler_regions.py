@@ -53,8 +53,10 @@ class MergeCompilerRegions(Pass):
 def cut(
     grouping: Grouping, compilers: Compilers, parts: dict[Operation, int], shown: set[frozenset[Operation]]
 ) -> bool:
-    """Present each new region to its compiler, and record in `parts` how it is split. Returns whether any region was
-    split or reduced."""
+    """Ask each region's compiler (`Compiler.regions`) to accept, split, reduce or refuse it. Regions in `shown`, for
+    which it has answered before, are skipped. `parts` maps each annotated op to the number of its part, as only ops of
+    one part may be merged: the ops of a split region get new numbers, ops that are left out are removed. Returns
+    whether any region was split, reduced or refused."""
     changed = False
     for ops in grouping.regions():
         name = grouping.labels[ops[0]].data

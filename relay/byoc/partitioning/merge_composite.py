@@ -18,7 +18,7 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class MergeComposite(Pass):
-    """Replace each subgraph that an external compiler's pattern table matches by one op.
+    """Replace each subgraph that matches a compiler's pattern table by one op, a composite.
 
     `%y = qnn.requantize (nn.bias_add (qnn.conv2d %x, constant), constant)` becomes `%y = byoc.composite "x.conv2d" from
     "qnn.conv2d_nn.bias_add_qnn.requantize_"(%x)`. Entries are tried in the order of the table, each on the whole block

@@ -1,4 +1,5 @@
-"""The external compilers that a pass consults, with their options and exactness, and their checked answers."""
+"""The external compilers that a partitioning pass asks which ops they take: whether their integer results must be
+exact, and checks of their answers."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def targets(names: Names, function: FuncOp, where: str) -> tuple[str, ...]:
 
 
 class Offer:
-    """A compiler together with the requirement of exactness, as partitioning passes consult it."""
+    """What an external compiler can take of a module, for the passes of partitioning. `require_exact`: only ops that it
+    computes to the very integers of the host are offered to it."""
 
     def __init__(self, compiler: Compiler, require_exact: bool):
         self.compiler = settings.exact_part(compiler) if require_exact else compiler
@@ -112,8 +114,8 @@ def dynamic(op: Operation) -> bool:
 
 
 class Compilers:
-    """The compilers that a pass consults, each instantiated once with the module's options, and restricted to exact ops
-    if required."""
+    """The external compilers that a pass consults, each instantiated once with the module's options. If the module
+    requires exact integers, each is restricted to the ops that it computes without any difference."""
 
     def __init__(self, module: ModuleOp, where: str, exact: bool | None = None):
         self.options, self.where = settings.read(module), where
@@ -121,7 +123,7 @@ class Compilers:
         self.made: dict[str, Offer] = {}
 
     def of(self, names: Sequence[str]) -> list[Offer]:
-        """The compilers of these names as offers, each once. Raises the errors of `relay.byoc.find`."""
+        """An `Offer` for each compiler of these names, without repetitions. Raises the errors of `relay.byoc.find`."""
         for name in names:
             if name not in self.made:
                 self.made[name] = Offer(registry.find(name, self.options.get(name), self.where), self.require_exact)

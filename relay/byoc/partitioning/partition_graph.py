@@ -45,7 +45,8 @@ class PartitionGraph(Pass):
     order, and has the attributes `compiler` and `global_symbol`; if it consists of exactly one composite, also that
     one's `composite` and `partitioned_from_pattern`. Several outputs are several results; duplicate outputs are
     returned once, and inputs that are passed through stay with the host. Annotated ops that `merge-compiler-regions`
-    has not put into regions become a function each. Composites that no compiler was given are dissolved.
+    has not put into regions become a function each. A composite that is assigned to no
+    compiler is replaced by the ops in it.
 
     `constants=bind` gives each function its own copy of the constants it uses; with `constants=hoist` they are
     arguments, equal ones once, except for compilers that need them bound (`Compiler.hoists`). With `constants=vendor`

@@ -48,7 +48,7 @@ class Prices(Protocol):
         ...
 
     def host(self, ops: Sequence[Operation]) -> float:
-        """The time that the host needs for these ops."""
+        """The time in microseconds that the host needs for these ops."""
         ...
 
     def region(self, offer: Offer, ops: Sequence[Operation]) -> float | None:
@@ -67,9 +67,8 @@ class Plan:
     """The time in microseconds that would be saved if every region that the compilers take were kept, also those that
     save nothing; it may be negative."""
     units: Mapping[int, tuple[Operation, ...]]
-    """Maps the number (`number_of`) of each op that a compiler takes to the ops that the compiler takes together: those
-    of its composite, or only the op itself. These ops are those of the copy of the module on which the plan was
-    tried."""
+    """For each op in a region, by its number (`number_of`): the ops of its composite, itself included, or only the op
+    itself if it is in none. The ops belong to the copy of the module for which the plan was made."""
 
 
 def plan(
@@ -79,8 +78,9 @@ def plan(
     pricing: Callable[[ModuleOp], Prices],
     annotate: Callable[[ModuleOp, Sequence[str]], None],
 ) -> None:
-    """Replace the module's body by that of the best plan; `annotate` forms regions of the ops that these compilers
-    take."""
+    """Replace the module's body by that of the partitioning plan with the least cost, as estimated by the prices that
+    `pricing` returns. `names` are the external compilers; `annotate` forms regions in a module of the ops that the
+    compilers in its second argument take."""
     every = [op for op in module.walk() if eligible(op)]
     for number, op in enumerate(every):
         op.attributes[NUMBER] = IntegerAttr(number, i64)

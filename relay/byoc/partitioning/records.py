@@ -59,8 +59,9 @@ def leaves(op: Operation) -> Iterator[tuple[Operation, dict[str, str]]]:
 
 
 def rows_of(op: Operation, function: str, targets: Sequence[str], compiler: str = "", place: str = "") -> list[Row]:
-    """The report rows of an op, or of the ops inside it. For ops on the host (`compiler` is ""), every compiler in
-    `targets` has a reason."""
+    """The report rows of an op or, if it is a composite or region, of the ops inside it, which `compiler` takes ("" for
+    the host). Each row has the reasons why the other compilers of `targets` did not take the op; without a recorded
+    reason, a presumed one is given for an op on the host."""
     found: list[Row] = []
     for leaf, told in leaves(op):
         other = "" if compiler else presumed(leaf)
@@ -72,7 +73,8 @@ def rows_of(op: Operation, function: str, targets: Sequence[str], compiler: str 
 
 
 def rows_of_host(function: FuncOp) -> list[Row]:
-    """The report rows of a host function's ops; annotated ops and regions belong to their compilers."""
+    """The report rows of all ops in a host function. Rows of annotated ops, and of ops in regions, name the compiler
+    that takes them; the others are rows of the host."""
     found: list[Row] = []
     name, targets, regions = function.sym_name.data, asked(function), 0
     for block in blocks(function):
@@ -102,7 +104,8 @@ def rows(module: ModuleOp) -> list[Row]:
 
 
 def contents(function: FuncOp) -> list[Row]:
-    """The report rows of a partitioned function, from its ops."""
+    """The rows of the partition report for the ops of a partitioned function, one for each op; empty for a
+    declaration."""
     if not function.body.blocks:
         return []
     ops = [op for op in function.body.block.ops if counts(op)]
@@ -110,7 +113,8 @@ def contents(function: FuncOp) -> list[Row]:
 
 
 def describe(row: Row) -> dict[str, Attribute]:
-    """The facts about an op as attributes."""
+    """The attributes `op` (its name), `source`, `macs` and `line` that describe an op; those that are empty or unknown
+    are omitted."""
     found: dict[str, Attribute] = {"op": StringAttr(row.op)}
     if row.source:
         found["source"] = StringAttr(row.source)
@@ -150,7 +154,8 @@ def keep_operators(function: FuncOp) -> None:
 
 
 def operators(function: FuncOp) -> list[Row]:
-    """The rows that `keep_operators` stored."""
+    """The rows of the partition report for the ops of a partitioned function, as stored by `keep_operators` before its
+    body was removed."""
     found = dictionaries(function.attributes.get(OPERATORS))
     return [row_from(attr, function.sym_name.data) for attr in found]
 
@@ -169,7 +174,8 @@ def write(holder: Operation, kept: Sequence[Row]) -> None:
 
 
 def read(holder: Operation) -> list[Row] | None:
-    """The rows that `write` stored; None if there is no such attribute."""
+    """The report rows of ops, with the compilers that refused them, that `write` stored in the attribute
+    `byoc.refusals` of `holder` (a module or a function); None if it has no such attribute."""
     if REFUSALS not in holder.attributes:
         return None
     found: list[Row] = []
@@ -185,7 +191,8 @@ def read(holder: Operation) -> list[Row] | None:
 
 
 def keep_refusals(module: ModuleOp) -> None:
-    """Move the recorded reasons from the host's ops to an attribute of the module."""
+    """Move the recorded reasons why compilers refused ops from the host's ops to the module's attribute
+    `byoc.refusals`."""
     write(module, [row for function in functions(module) for row in rows_of_host(function)])
     for function in functions(module):
         forget(function)

@@ -47,7 +47,7 @@ def presumed(op: Operation) -> str:
 
 
 def forget(op: Operation) -> None:
-    """Remove the recorded reasons from the op and the ops inside it."""
+    """Remove the reasons why compilers refused it (`byoc.refused`) from the op and from the ops inside it."""
     for inner in op.walk():
         inner.attributes.pop(REFUSED, None)
 
@@ -59,7 +59,8 @@ def asked(function: FuncOp) -> list[str]:
 
 
 def ask(function: FuncOp, names: Iterable[str]) -> None:
-    """Record further compilers that are consulted for the function."""
+    """Add the names of external compilers to the function's attribute `byoc.targets`, which lists those that were
+    consulted about its ops."""
     every = dict.fromkeys([*asked(function), *names])
     if every:
         function.attributes[TARGETS] = ArrayAttr([StringAttr(name) for name in every])

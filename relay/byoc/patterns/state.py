@@ -31,5 +31,6 @@ class State:
         return self if op in self.ops else State(self.bound, self.ops | {op: None}, self.constants, self.names)
 
     def copy(self, constant: Operation) -> State:
-        """The state with the constant added to those that are copied into the match."""
+        """The state with the constant added to `constants`: the matched composite gets a copy of it, while the original
+        stays for other users."""
         return State(self.bound, self.ops, self.constants | {constant: None}, self.names)

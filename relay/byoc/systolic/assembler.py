@@ -16,8 +16,9 @@ PARAMETERS = WEIGHTS + WEIGHT_ROWS
 PARAMETER_ROWS = 256
 RESULTS = PARAMETERS + PARAMETER_ROWS
 RESULT_ROWS = 4096
-"""The division of the scratchpad: the first row and the number of rows of the inputs, weights, parameters and
-results."""
+"""How the rows of the accelerator's scratchpad memory are divided: `INPUTS`, `WEIGHTS`, `PARAMETERS` and `RESULTS` are
+the first rows of four areas, and `INPUT_ROWS`, `WEIGHT_ROWS`, `PARAMETER_ROWS` and `RESULT_ROWS` their numbers of
+rows."""
 
 
 class Assembler:
@@ -40,7 +41,8 @@ class Assembler:
         return address(CONSTANTS, start)
 
     def load(self, where: int, row: int, count: int) -> None:
-        """Load `count` contiguous bytes from memory to the scratchpad."""
+        """Append the instructions that load `count` contiguous bytes from the memory address `where` to the scratchpad,
+        from row `row` on."""
         full, rest = divmod(count, LANES)
         if full:
             self.emit(Load(address=where, row=row, inner=full))
@@ -48,7 +50,8 @@ class Assembler:
             self.emit(Load(address=where + full * LANES, row=row + full, bytes=rest))
 
     def store(self, where: int, row: int, count: int) -> None:
-        """Store `count` contiguous bytes from the scratchpad to memory."""
+        """Append the instructions that store `count` contiguous bytes from the scratchpad, from row `row` on, to the
+        memory address `where`."""
         full, rest = divmod(count, LANES)
         if full:
             self.emit(Store(address=where, row=row, inner=full))

@@ -27,7 +27,8 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Program:
-    """The generated program of a function."""
+    """The accelerator program that computes a partitioned function: its instructions in order, and the bytes of its
+    constants."""
 
     code: list[Instruction]
     constants: bytes
@@ -65,7 +66,8 @@ def generate(function: FuncOp) -> Program:
 
 
 def write_kernel(program: Assembler, kernel: Kernel, target: int) -> None:
-    """Generate the instructions of a product or a single op."""
+    """Generate the instructions of a kernel: a convolution or dense product with its epilogue, or a single op.
+    `target`: the address to which they write the result."""
     match op := kernel.ops[0]:
         case qnn.Conv2dOp() | qnn.DenseOp():
             found = parts(kernel.ops)

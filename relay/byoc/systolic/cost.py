@@ -18,7 +18,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.op import shape
 
 TRANSFER = 32
-"""The cycles before the first piece of a transfer."""
+"""The fixed number of clock cycles of a transfer between memory and the scratchpad, before its first row is copied."""
 
 
 def line(size: float) -> float:
@@ -35,7 +35,8 @@ def picture(lines: float, columns: float, channels: int) -> float:
 
 
 def op_cycles(op: Operation) -> float | None:
-    """The estimate for one op that `systolic` takes; None for any other op."""
+    """The estimated clock cycles of one op on the systolic array; None for an op that the compiler `systolic` does not
+    take."""
     match op:
         case relay.ConstantOp() | relay.ReshapeOp():
             return 0.0

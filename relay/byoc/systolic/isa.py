@@ -33,12 +33,14 @@ DOUBLE, SINGLE = 0, 1
 
 
 def address(segment: int, byte: int = 0) -> int:
-    """The address of a byte of a segment."""
+    """The address of a byte of a memory segment: `segment << 40 | byte`. Segment 0 holds the program's constants, 1 its
+    workspace, and each further one a tensor."""
     return segment << SEGMENT_BITS | byte
 
 
 def place(where: int) -> tuple[int, int]:
-    """The segment and byte of an address."""
+    """Split an address `segment << 40 | byte` into the segment (constants, workspace, or a tensor of the function) and
+    the byte in it."""
     return where >> SEGMENT_BITS, where & ((1 << SEGMENT_BITS) - 1)
 
 
@@ -93,7 +95,7 @@ class Load(Transfer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store(Transfer):
-    """Copy from the scratchpad to memory. Takes 32 cycles and one for each piece."""
+    """Copy rows of the scratchpad to pieces of memory (see `Transfer`). Takes 32 cycles, and one for each piece."""
 
     opcode: ClassVar[int] = 2
 
@@ -110,8 +112,8 @@ class Fill(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights(Instruction):
-    """Set the array's matrix to rows `row` to `row + 15`, where row k has the weights of input lane k for each output
-    lane. Takes 16 cycles."""
+    """Load the array's stationary matrix from scratchpad rows `row` to `row + 15`; row `row + k` has the weights by
+    which input lane k is multiplied for each output lane. Takes 16 cycles."""
 
     opcode: ClassVar[int] = 4
     row: int

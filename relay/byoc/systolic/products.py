@@ -50,8 +50,9 @@ class Geometry:
 
     @cached_property
     def taps(self) -> int:
-        """The number of matrices by which each block of inputs is multiplied: those of the kernel, and as many for its
-        zero point."""
+        """The number of matrices by which each block of 16 input channels is multiplied: one for each tap of the
+        kernel; twice this number if the kernel has a zero point, since further matrices filled with minus the zero
+        point subtract its contribution."""
         return self.kernel.shape[1] * self.kernel.shape[2] * (2 if self.kernel_zero_point else 1)
 
     @cached_property
@@ -81,7 +82,8 @@ class Geometry:
 
     @cached_property
     def height(self) -> int:
-        """The number of result rows that are computed at once; 0 if not even one fits."""
+        """The number of rows of the result that are computed at once, so that their inputs fit into the scratchpad and
+        their sums into the accumulator; 0 if not even one row fits."""
         pitch, width = self.columns * self.blocks, self.result[2]
         fits = (INPUT_ROWS // pitch - self.reach[0]) // self.strides[0] + 1
         return max(0, min(self.result[1], fits, RESULT_ROWS // width))
@@ -301,8 +303,8 @@ def spans(channels: int, pixels: int) -> Iterator[tuple[int, int, int, int, int]
 
 
 def multiply(program: Assembler, product: Product, matrices: int, count: int) -> None:
-    """Generate the sums of one tile of output channels for `count` rows of results, loading a part of the tile's
-    weights, which start at address `matrices`, at a time."""
+    """Generate the instructions that compute the sums of one tile of output channels for `count` rows of the result
+    image. The tile's weights start at address `matrices` in memory, and are loaded in parts that fit the scratchpad."""
     _, _, width, _ = product.kernel.shape
     blocks, pitch = product.blocks, product.columns * product.blocks
     program.emit(Bias(row=PARAMETERS, target=0, rows=count * product.result[2]))

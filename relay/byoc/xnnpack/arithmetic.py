@@ -47,8 +47,8 @@ def plain(kind: str, *types: str, activation: bool = False) -> Row[Writer]:
 
 
 def divide(kind: str, activation: bool) -> Row[Writer]:
-    """A generator of a division. Integers are only divided by constants without zeros, since TFLite fails at a divisor
-    of 0, where relay gives 0."""
+    """A table row for divisions that the TFLite operator `kind` computes. It accepts integers only if the divisor is a
+    constant without zeros, because TFLite fails at a divisor of 0, where relay gives 0."""
     row = plain(kind, *NUMBERS, activation=activation)
 
     def refusal(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
@@ -186,7 +186,8 @@ def reduction(kind: str, *types: str) -> Row[Writer]:
 
 
 def position(kind: str) -> Row[Writer]:
-    """A generator of ARG_MAX or ARG_MIN, which always remove the reduced axis."""
+    """Return the code generator that writes a `relay` arg-reduction as TFLite's ARG_MAX or ARG_MIN (`kind`). It refuses
+    ops with `keepdims`, since the TFLite operators always remove the reduced axis."""
 
     def refusal(op: relay.ArgOp) -> str | None:
         if op.keepdims.value.data:
@@ -201,7 +202,8 @@ def position(kind: str) -> Row[Writer]:
 
 
 def write_clip(writer: Writer, op: relay.ClipOp) -> None:
-    """Write a clamp as an activation of floats; otherwise as MAXIMUM and MINIMUM with constants of the same scale."""
+    """Write a clamp as a TFLite activation (such as RELU6) if it clamps floats to the bounds of one; otherwise as
+    MAXIMUM and MINIMUM with constants, which have the scale of the data if these are quantized."""
     activation = None if dtype(op.input) in CODE_TYPES else float_activation(clip_bounds(op))
     if activation is not None and activation != "NONE":
         writer.emit(activation, [op.input], op.result)

@@ -23,7 +23,8 @@ Pair = tuple[int, int]
 
 
 def refusal(ops: Sequence[Operation]) -> str | None:
-    """The reason why the reference kernel of these ops would round differently; None if it would not."""
+    """The reason why LiteRT's reference kernel would round differently from these ops, which have their own
+    multipliers; None if it would not."""
     op = ops[0]
     if isinstance(op, PRODUCTS):
         product = read_product(ops)

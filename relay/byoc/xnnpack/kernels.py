@@ -14,7 +14,8 @@ from relay.dialects import relay
 
 
 def together(ops: Sequence[Operation]) -> Row[Writer]:
-    """The generator of a float mean, or of an op and the clip that follows it."""
+    """The rule that checks and generates a group of ops that become one TFLite operator: a float mean (a sum and a
+    division), or an op and the clip that follows it. For other groups, the rule's check refuses."""
     if len(ops) == 2 and isinstance(ops[0], relay.SumOp):
         return Row(means.refusal, images.write_mean)
     if len(ops) == 2:

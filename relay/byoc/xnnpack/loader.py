@@ -47,8 +47,8 @@ def without_information() -> Generator[None]:
 
 
 class Session:
-    """An interpreter; concurrent calls are serialized. Inputs and outputs are copied, since an interpreter has its own
-    memory."""
+    """A TFLite interpreter for one artifact, called with input and output arrays; concurrent calls are serialized.
+    Inputs and outputs are copied, since an interpreter has its own memory."""
 
     def __init__(self, artifact: bytes, resolver: OpResolverType, threads: int) -> None:
         with without_information():

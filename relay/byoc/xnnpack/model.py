@@ -34,7 +34,7 @@ _INT8_VERSIONS = {
 }
 """The versions of operators on int8 that differ from 2."""
 _FLOAT_VERSIONS = {"BROADCAST_TO": 2}
-"""The versions of operators on other types that differ from 1."""
+"""The versions of TFLite operators without int8 inputs or outputs, if they differ from 1."""
 
 OptionValue = bool | int | float | str
 
@@ -63,7 +63,8 @@ def serialize(model: Any) -> bytes:
 
 
 def aligned(pack: Callable[[Any], int], size: int, builder: Any) -> int:
-    """Write a buffer with its bytes aligned to `BYTES_ALIGNMENT`."""
+    """Write a buffer of the flatbuffer by its method `pack`, with its `size` bytes aligned to `BYTES_ALIGNMENT`; return
+    its offset."""
     builder.Prep(BYTES_ALIGNMENT, size)
     return pack(builder)
 
@@ -139,7 +140,8 @@ class Model:
         options: Mapping[str, OptionValue | Array] | None = None,
         version: int | None = None,
     ) -> None:
-        """Append an operator; `options` are named as in the schema, with enum values by name."""
+        """Append an operator to the TFLite model. `inputs` and `outputs` are indices of tensors; `options` are named as
+        in TFLite's schema.fbs, with enum values by name. `version`: by default, one that fits the tensors' types."""
         if version is None:
             codes = "int8" in (self.types[i] for i in (*inputs, *outputs))
             version = _INT8_VERSIONS.get(kind, 2) if codes else _FLOAT_VERSIONS.get(kind, 1)

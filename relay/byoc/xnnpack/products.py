@@ -95,7 +95,8 @@ def _padding(window: Window, sizes: tuple[int, ...]) -> str | None:
 
 
 def _padded(writer: Writer, product: Product, window: Window, data: int) -> int:
-    """The input padded with real zeros."""
+    """Add a PAD operator to the TFLite model that pads tensor number `data`, the product's input, by the window's
+    padding, with elements that stand for 0. Returns the number of the padded tensor."""
     top, left, bottom, right = window.padding
     batch, height, width, channels = shape(product.data)
     codes = None if product.quantization is None else product.quantization.input

@@ -29,7 +29,8 @@ def moved(op: Operation) -> str | None:
 
 
 def same_scale(writer: Writer, op: Operation, index: int = 0) -> int:
-    """The tensor of a quantized operand, with the scale of the op's result."""
+    """The number of the .tflite tensor that holds the operand `index` with the scale and zero point of the op's first
+    result. If the operand has others, this is a copy that is marked with the result's."""
     return writer.read(op.operands[index], writer.scales.get(writer.region.of(op.results[0])))
 
 

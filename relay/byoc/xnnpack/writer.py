@@ -23,7 +23,8 @@ ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
 class Writer:
-    """Builds the file of one region. A quantized tensor has the scale that `find_scales` infers for its value."""
+    """Builds the .tflite file of one region, which LiteRT runs. A quantized tensor has the scale that `find_scales`
+    infers for its value."""
 
     def __init__(self, region: Region, description: str) -> None:
         self.region = region
@@ -61,7 +62,8 @@ class Writer:
         return self._numbers[key]
 
     def define(self, value: SSAValue) -> int:
-        """The new tensor of a result or of an argument of the function."""
+        """Add a tensor to the .tflite model for a value, the result of an op or an argument of the function; return the
+        tensor's number."""
         value = self.region.of(value)
         scale = self.scales.get(value)
         number = self.model.tensor(shape(value), dtype(value), scale, value.name_hint or "")
@@ -74,7 +76,8 @@ class Writer:
         return self.model.constant(array, np.array([codes.scale], np.float32), codes.zero_point)
 
     def integers(self, values: Sequence[int]) -> int:
-        """A constant of int32 elements, such as axes or a shape."""
+        """Add a constant of int32 elements, such as axes or a shape, to the TFLite model; returns its tensor's
+        number."""
         return self.model.constant(np.array(values, np.int32))
 
     def copy(self, number: int, value: SSAValue, codes: Codes | None) -> int:
@@ -91,7 +94,8 @@ class Writer:
         result: SSAValue,
         options: Mapping[str, OptionValue | Array] | None = None,
     ) -> None:
-        """Append an operator from these values or tensors to this result."""
+        """Append an operator of class `kind` that computes `result` from `inputs`, each of which is a value of the
+        region or the number of a tensor of the written model."""
         numbers = [value if isinstance(value, int) else self.read(value) for value in inputs]
         self.model.operator(kind, numbers, [self.define(result)], options)
 

@@ -1,5 +1,5 @@
-"""Operations on two quantized values: quotients, squared differences, slopes, comparisons. Sums and products:
-`elementwise`."""
+"""Operations on two quantized values: quotients, squared differences, PReLU (whose slopes are the second value) and
+comparisons. Sums and products are in `elementwise`."""
 
 from __future__ import annotations
 

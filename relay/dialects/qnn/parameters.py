@@ -37,9 +37,9 @@ does."""
 NUMERICS = ("litert", "tflm")
 """The runtime whose functions an op computes: `litert` for TFLite's reference kernels, `tflm` for TFLite Micro's."""
 REQUANTIZE_ROUNDINGS = (*ROUNDINGS, "f64_away", "f32_even")
-"""How `qnn.requantize` rounds, beside `ROUNDINGS`: `f64_away` `round(double(x) * double(scale))`, halves away from zero
-(TFLite FULLY_CONNECTED since LiteRT 1.3); `f32_even` `rint(float(x) * float(scale))`, halves to even (XNNPACK, ONNX
-Runtime)."""
+"""The values of the rounding of `qnn.requantize`: `ROUNDINGS` and two others. `f64_away` computes `round(double(x) *
+double(scale))`, halves away from zero (TFLite FULLY_CONNECTED since LiteRT 1.3); `f32_even` computes `rint(float(x) *
+float(scale))`, halves to even (XNNPACK, ONNX Runtime)."""
 
 
 def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, what: str) -> None:

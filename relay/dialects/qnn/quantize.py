@@ -153,8 +153,9 @@ class DynamicQuantizeOp(TensorOp):
 @irdl_op_definition
 class DynamicQuantizeLinearOp(TensorOp):
     """Quantize floats to ui8 codes with a scale (f32) and zero point (ui8) computed at run time for the whole tensor,
-    in float32: `low = min(0, min x)`, `high = max(0, max x)`, `scale = (high - low) / 255` (1 for 0), `zero_point =
-    clamp(rint(-low / scale))`, `code = clamp(rint(x / scale) + zero_point)`. Source: ONNX DynamicQuantizeLinear."""
+    in float32: `low = min(0, min x)`, `high = max(0, max x)`, `scale = (high - low) / 255` (but 1 if `high = low`),
+    `zero_point = clamp(rint(-low / scale))`, `code = clamp(rint(x / scale) + zero_point)`. Source: ONNX
+    DynamicQuantizeLinear."""
 
     name = "qnn.dynamic_quantize_linear"
     input = operand_def(TENSOR)

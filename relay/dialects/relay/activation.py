@@ -140,13 +140,13 @@ class LossOp(OneResultOp, ABC):
 
 @irdl_op_definition
 class CrossEntropyOp(LossOp):
-    """`-sum(log(predictions) * targets) / n`."""
+    """`-sum(log(predictions) * targets) / n`, where n is the size of the first axis."""
 
     name = "relay.nn.cross_entropy"
 
 
 @irdl_op_definition
 class CrossEntropyWithLogitsOp(LossOp):
-    """`-sum(predictions * targets) / n`, for predictions that are logarithms."""
+    """`-sum(predictions * targets) / n`, for predictions that are logarithms; n is the size of their first axis."""
 
     name = "relay.nn.cross_entropy_with_logits"

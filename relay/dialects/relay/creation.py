@@ -53,7 +53,7 @@ class ZerosOp(InitOp):
 
 @irdl_op_definition
 class OnesOp(InitOp):
-    """Ones."""
+    """A tensor with all elements 1."""
 
     name = "relay.ones"
 

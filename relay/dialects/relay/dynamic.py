@@ -56,11 +56,12 @@ class DynamicOp(TensorOp, ABC):
     GIVEN: ClassVar[tuple[str, ...]]
 
     def sizes(self) -> Sequence[int]:
-        """The shape of the result while a value is not known; unknown sizes are `?`."""
+        """The shape of the result, as far as it follows from shapes and known operands; unknown sizes are `DYNAMIC`."""
         raise NotImplementedError(self.name)
 
     def types(self) -> Sequence[Type]:
-        """The types of the results while a value is not known."""
+        """The types of the results, with unknown sizes, for an op that cannot be replaced by `STATIC` yet because an
+        operand's value or the data's shape is unknown."""
         return [TensorType(self.element(), self.sizes())]
 
     def properties_of(self, **given: Array) -> dict[str, Attribute]:
@@ -82,8 +83,9 @@ class DynamicOp(TensorOp, ABC):
         return dict(zip(self.GIVEN, self.operands[own:], strict=False))
 
     def static(self) -> TensorOp | None:
-        """The static op, not inserted in any block; None if a shape or value is not known. Raises VerifyException if
-        the op rejects the values."""
+        """A new op of class `STATIC` with the values of the operands `GIVEN` as its properties, not inserted in any
+        block; None if one of these values, or a shape of the data, is not known. Raises VerifyException if the new op
+        rejects the values."""
         given = {name: known_value(value) for name, value in self.given().items()}
         data = self.operands[: len(self.operands) - len(given)]
         if any(DYNAMIC in shape(value) for value in data):
@@ -109,7 +111,8 @@ class DynamicOp(TensorOp, ABC):
         return tensor(self.operands[0]).element_type
 
     def numbers(self, name: str) -> list[int]:
-        """The known values of the operand that gives property `name`; `?` for each unknown one."""
+        """The elements of the operand that replaces the property `name`: their values where they are known at compile
+        time, and `DYNAMIC`, which is printed as `?`, in place of the others."""
         value = self.given()[name]
         found = partial_value(value)
         if found is None:
@@ -205,7 +208,8 @@ class DynStridedSliceOp(DynamicOp):
     name = "relay.dyn.strided_slice"
 
     def bounds(self, numbers: Callable[[str], Sequence[int]]) -> list[tuple[int, int, int, int]]:
-        """(axis, begin, end, stride) for each axis that is sliced."""
+        """(axis, begin, end, stride) for each axis that is sliced. `numbers` returns the elements of the operand with a
+        given name."""
         begin, end, strides = map(numbers, ("begin", "end", "strides"))
         axes = numbers("axes") if "axes" in self.given() else range(len(begin))
         same = len(begin) == len(end) == len(strides) == len(axes)
@@ -360,7 +364,7 @@ class DynAxesOp(DynamicOp, ABC):
 
     @abstractmethod
     def reshaped(self, axes: Sequence[int]) -> Sequence[int]:
-        """The sizes of the result for these axes."""
+        """The shape of the result if the operand `axes` has these values."""
 
     @abstractmethod
     def width(self, count: int) -> int:

@@ -31,8 +31,10 @@ from relay.dialects.op import (
 ROUNDINGS = ("tflite", "tflite_single", "upward", "tonearest")
 """How `fixed_point_multiply` rounds x * multiplier * 2^(shift-31):
 
-- `tflite`: twice, as gemmlowp and TFLite's reference kernels: SRDHM (halves up), then RDBPOT (halves away from zero);
-- `tflite_single`, `upward`: once, halves up; - `tonearest`: once, halves away from zero.
+- `tflite`: twice, as gemmlowp and TFLite's reference kernels do: SRDHM (halves up), then RDBPOT (halves away from
+  zero);
+- `tflite_single` and `upward`, which are equal and named after TFLite's and TVM's options: once, halves up;
+- `tonearest`: once, halves away from zero.
 """
 
 

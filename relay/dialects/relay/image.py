@@ -75,8 +75,9 @@ class Resize2dOp(OneResultOp):
     1/2) * (in / out) - 1/2` with `half_pixel_centers`; the two flags exclude each other. `linear` weighs the four
     neighbours by their distance, `nearest_neighbor` takes the one below (with `align_corners`: the nearest, halves up).
 
-    `linear` on signed integers is TFLite's 10-bit fixed point, `(sum +- 2^19) / 2^20`; on `ui8` and floats it is
-    float32 in TFLite's written order (codes: + 0.5, truncated). Source: TFLite's reference RESIZE_BILINEAR.
+    On signed integers, `linear` computes in TFLite's 10-bit fixed point, `(sum +- 2^19) / 2^20`. On `ui8` and floats,
+    it computes in float32 and adds in the order of TFLite's source; `ui8` results are rounded by adding 0.5 and
+    truncating. Source: TFLite's reference RESIZE_BILINEAR.
 
     With a `coordinate_transformation_mode` the rules are Relay's, as for `resize3d`: `method` may be `cubic`, the two
     flags are ignored, and integers are accepted only for `nearest_neighbor`; `roi` is top, left, bottom, right."""

@@ -1,4 +1,4 @@
-"""Reads and writes at positions given by index tensors. Indices are integers; none of these ops changes a shape."""
+"""Reads and writes at positions given by index tensors. Indices are integers."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class ScatterOp(ScatterAlongOp):
 
 @irdl_op_definition
 class ScatterAddOp(ScatterAlongOp):
-    """Add to elements at indices along an axis."""
+    """Add each element of `updates` to the element of `input` at its index along an axis; see `ScatterAlongOp`."""
 
     name = "relay.scatter_add"
 

@@ -31,7 +31,8 @@ TRUE = IntegerAttr.from_bool(True)
 
 
 def check_vectors(op: TensorOp, axis: int, *vectors: SSAValue) -> None:
-    """Check that each vector has the data's float type and the length of its axis."""
+    """Check that the op's data (its first operand) has a float type, and that each of `vectors` has the same element
+    type and as its only dimension the size of the data's axis `axis`."""
     data = op.operands[0]
     require(isinstance(tensor(data).element_type, AnyFloat), f"{op.name}: takes floats")
     size = shape(data)[axis_of(axis, rank(data), op.name)]
@@ -87,7 +88,8 @@ class NormOp(AxisOp, OneResultOp, ABC):
 
     @abstractmethod
     def reduced(self) -> tuple[int, ...]:
-        """The axes of `shape_of_groups` over which mean and variance are taken."""
+        """The axes over which mean and variance are taken. They count in the shape that `shape_of_groups` returns, in
+        which group normalization has an additional axis."""
 
     def infer(self) -> Sequence[Type]:
         check_vectors(self, self.axis.value.data, self.gamma, self.beta)
@@ -125,8 +127,8 @@ class RmsNormOp(OneResultOp):
 
     @property
     def along_last(self) -> bool:
-        """Whether the normalized axis, which is the last one, is preceded by another axis, so that contiguous rows are
-        normalized."""
+        """Whether the data has at least two axes, so that contiguous rows are normalized: this op always normalizes
+        along the last axis."""
         return rank(self.data) > 1
 
     def infer(self) -> Sequence[Type]:

@@ -66,7 +66,8 @@ def _cast(op: CastOp, x: Partial | None) -> Partial | None:
 
 
 def _joined(op: ConcatenateOp | StackOp, *parts: Partial | None) -> Partial | None:
-    """Concatenate or stack partial values along the first axis; an unknown part counts as all None."""
+    """Concatenate or stack arrays in which None marks the elements that are unknown at compile time, along the first
+    axis. An input that is None instead of an array counts as an array of None."""
     found = [
         np.full(shape(value), None, object) if part is None else part
         for value, part in zip(op.inputs, parts, strict=True)
@@ -90,7 +91,9 @@ def _sliced(op: StridedSliceOp, x: Partial | None) -> Partial | None:
 
 
 def _each(function: Callable[[Any, Any], Any]) -> Callable[..., Partial | None]:
-    """Lift a function of two integers to partial values, elementwise; an element is None if one of its inputs is."""
+    """Lift a function of two integers to a function of an op and two object arrays in which None stands for an unknown
+    integer. It works elementwise: an element is None if one of its inputs is, and the whole result if an operand is
+    None."""
 
     def found(op: Operation, a: Partial | None, b: Partial | None) -> Partial | None:
         if a is None or b is None:

@@ -68,7 +68,7 @@ class PoolOp(SpatialOp, ABC):
         return values
 
     def windows(self) -> list[tuple[int, int, int]]:
-        """(cells, stride, dilation) of the window along each spatial axis."""
+        """Return (size in elements, stride, dilation) of the pooling window for each spatial axis."""
         require(len(int_values(self.pool_size)) > 0, f"{self.name}: pool_size needs a number for each axis")
         sizes = self.each("pool_size", self.pool_size), self.each("strides", self.strides)
         return list(zip(*sizes, self.each("dilation", self.dilation), strict=True))

@@ -77,7 +77,8 @@ class ConstantOp(OneResultOp):
 
 
 def is_constant(op: object) -> TypeGuard[ConstantOp]:
-    """Whether this is a `relay.constant` whose elements are available, and not only named in its text."""
+    """Whether the op is a `relay.constant` whose elements are available. They are not if its attribute is a
+    `dense_resource` that was parsed from text without the elements."""
     return isinstance(op, ConstantOp) and (not isinstance(op.value, DenseResourceAttr) or hasattr(op.value, "array"))
 
 

@@ -51,8 +51,8 @@ def known(what: str, dims: Sequence[int]) -> Sequence[int]:
 
 @irdl_op_definition
 class ExpandDimsOp(TransformOp):
-    """Insert `num_newaxis` axes of size 1 before the input's axis `axis`, in 0 to the rank; -1 stands for the end, -2
-    for the position before the last axis."""
+    """Insert `num_newaxis` axes of size 1 before the input's axis `axis`, or after all axes if `axis` is the rank.
+    Negative values count from the end: -1 is after all axes, -2 before the last one."""
 
     name = "relay.expand_dims"
     axis = prop_def(IntegerAttr)

@@ -41,7 +41,8 @@ def truth(importer: TensorBuilder, value: SSAValue, block: Block) -> SSAValue:
 
 
 def known_truth(importer: TensorBuilder, value: SSAValue) -> bool | None:
-    """The value of a condition that is computed from constants and shapes, noted in `decisions`; None for any other."""
+    """The value of a condition with one element that follows from constants and shapes; None for any other condition.
+    If a value is found inside the context `decisions`, the current place in the file is appended to its list."""
     found = importer.known(value)
     if found is None or found.size != 1:
         return None

@@ -22,7 +22,8 @@ class Fields(Place):
 
     @abstractmethod
     def entry(self, name: str) -> object:
-        """The value of the setting in the file; None if it is missing."""
+        """The value that the model file gives for the node's setting `name`, such as an attribute; None if it is
+        missing."""
 
     def wrong(self, name: str, what: str) -> Malformed:
         return self.malformed(f"{self.FIELD}{name} is {repr(self.entry(name))[:80]}, no {what}")
@@ -33,7 +34,8 @@ class Fields(Place):
             raise self.unsupported(what, "give its shapes")
 
     def plain(self, name: str, kind: type[T], default: T | None, what: str) -> T:
-        """A setting of a Python type; a bool is not accepted as a number."""
+        """The value of the setting `name`, or `default` if it is missing. Raises Malformed, which says that it is no
+        `what`, if the value is not an instance of `kind`; a bool is not accepted as a number."""
         found = self.entry(name)
         if found is None and default is not None:
             return default

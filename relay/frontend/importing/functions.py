@@ -68,4 +68,4 @@ FUNCTIONS: dict[str, Callable[[Scalar], Scalar]] = {
     "reciprocal": lambda x: x.number(1.0) / x,
     "square": lambda x: x * x,
 }
-"""Other functions without parameters, by the name that both PyTorch and Keras use."""
+"""Elementwise functions without parameters that are not activations, by the name that both PyTorch and Keras use."""

@@ -61,7 +61,8 @@ TVM_OPTIONS = {
 
 
 def by_name(importer: Callable[Given, T]) -> Callable[Given, T]:
-    """Wrap an importer so that options passed as TVM's importers take them raise InvalidArgument with what to write."""
+    """Wrap an importer so that it takes options by name only. Options that are passed by position or by a name that
+    only TVM's importers know raise InvalidArgument, whose hint says what to write instead."""
 
     @wraps(importer)
     def checked(*args: Given.args, **kwargs: Given.kwargs) -> T:
@@ -88,7 +89,8 @@ def check_known(options: object, importer: Callable[..., object]) -> dict[str, o
 
 
 def batch_of(batch: object, importer: str) -> int:
-    """The batch size as an int of at least 1. Raises InvalidArgument."""
+    """The batch size as an int. Raises InvalidArgument, in the name of the function `importer`, unless `batch` is an
+    integer of at least 1."""
     number = positive(batch)
     if not number:
         raise InvalidArgument(importer, f"batch is {shown(batch)}", "it must be a number of at least 1")

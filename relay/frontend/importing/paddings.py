@@ -21,9 +21,9 @@ Mode = Literal["reflect", "edge", "wrap"]
 def padded(
     importer: TensorBuilder, value: SSAValue, widths: Widths, mode: Mode | None = None, fill: float = 0
 ) -> SSAValue:
-    """The value cropped where widths are negative, then padded where they are positive. New elements are `fill`, or by
-    a mode of numpy's `pad` those of the data along each axis. The sizes of axes that are cropped, or padded by a mode,
-    must be known."""
+    """The value cropped where widths are negative, then padded where they are positive. New elements are `fill`, or,
+    with a `mode` of `numpy.pad`, copies of elements of the value. The sizes of axes that are cropped, or padded with a
+    mode, must be known."""
     dims = importer.shape(value)
     cut = {a: (max(-b, 0), dims[a] - max(-e, 0)) for a, (b, e) in widths.items() if min(b, e) < 0}
     wide = {a: (max(b, 0), max(e, 0)) for a, (b, e) in widths.items() if max(b, e) > 0}

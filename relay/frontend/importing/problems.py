@@ -25,11 +25,12 @@ class Problems:
         self.found.append((where.removeprefix(f"{self.file}: "), f"{what}; {hint}" if hint else what))
 
     def tried(self, node: Place, convert: Callable[[], T], *, by_caller: bool = False) -> T | None:
-        """The result of `convert`; None if it raises Unsupported, or any error after the first problem, since shapes
-        are then guesses.
+        """Call `convert`, which imports `node`, and return its result. If it raises Unsupported, the error is added to
+        the problems, and the result is None. Once there is a problem, the shapes that follow from it are not reliable:
+        from then on, Malformed errors are ignored, with the result None.
 
-        Raises Malformed. An op's verification error is attributed to the file, unless `convert` is the caller's own
-        function.
+        An InvalidArgument becomes Malformed, since the file is at fault; if `by_caller`, `convert` is a function of
+        relay's user, and the error is raised as it is.
         """
         try:
             return convert()

@@ -234,9 +234,11 @@ def _picked(
     padding: str,
     corners: bool,
 ) -> Scalar:
-    """For each sample, the element of the data at one index along each spatial axis, times the weights of these
-    indices; `picked` has the indices and the weights, by spatial axis. Outside of the data the result is 0 if the
-    padding is `zeros`."""
+    """One term of an interpolation, as a tensor [n, sampled positions, channels]: the element of `data` (channels last)
+    at one index along each spatial axis, times the product of the interpolation weights of these indices. `picked`: for
+    each spatial axis, the indices and the weights for all sampled positions; `dims`: the shape of the data with
+    channels first. Indices outside of the data give 0 if the padding is `zeros`, and are else moved inside: by
+    reflection, with `corners` at the centres of the border elements, or to the nearest element."""
     places: list[SSAValue] = []
     weight: Scalar | None = None
     for axis, (place, factor) in enumerate(picked):

@@ -19,13 +19,13 @@ from relay.symbols import Symbol
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of an input in a file."""
+    """The size of each axis of an input, as the model file gives it: a number, unknown, or unknown with a name."""
 
     input: str
     dims: tuple[int, ...]
     """The sizes; -1 for an unknown one."""
     names: tuple[str, ...] = ()
-    """The names of unknown sizes, empty for one without a name; an empty tuple if none has a name."""
+    """The name of each axis's size, "" where the size is known or has no name; an empty tuple if no size has one."""
 
     @property
     def is_open(self) -> bool:
@@ -52,7 +52,8 @@ class UnknownSizes(InvalidArgument):
 def given_sizes(
     inputs: Sequence[Sizes], shapes: object, batch: object, importer: str, file: str
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes that a caller gives, by input name. Raises InvalidArgument."""
+    """The shapes that the caller of an importer gives in `shapes`, checked, by input name. Raises InvalidArgument for
+    an unknown input, for a shape that does not fit the input, or if `batch` is given, too."""
     given = {} if shapes is None else mapping(shapes, "shapes", "{'input': (1, 16000)}")
     if given and batch is not None:
         raise InvalidArgument(importer, "both batch and shapes are given", "shapes say the batch too")
@@ -97,9 +98,10 @@ def sizes_known(
     inputs: Sequence[Sizes], file: str, built: Callable[[], Iterable[object]], operators: Sequence[str],
     small: Mapping[int, TensorInfo] = {},
 ) -> Generator[None, None, None]:  # fmt: skip
-    """A context that raises UnknownSizes in place of an import error if an unknown size may be the cause: an input and
-    one of the values that `built` returns have unknown sizes, and the error contains none of the texts `operators`,
-    which say that an operator is not supported, nor says that the file is damaged."""
+    """A context manager for an import, which replaces an import error by UnknownSizes if an unknown size may be its
+    cause. This is so if an input and one of the values imported so far (`built`) have unknown sizes, and the error
+    has no other cause: it contains none of the texts `operators`, which say that an operator is not supported, and
+    does not say that the file is damaged."""
     try:
         yield
     except (Malformed, Unsupported) as error:
@@ -115,7 +117,8 @@ def sizes_known(
 def unknown_sizes(
     first: Sizes, inputs: Sequence[Sizes], file: str, reason: str = "", small: Mapping[int, TensorInfo] = {}
 ) -> UnknownSizes:
-    """The error for inputs whose unknown sizes the caller must give; its text names the input `first`."""
+    """The error for inputs whose unknown sizes the caller must give. Its text names the input `first`, followed by the
+    text `reason`. `small`: the small integer inputs, by position, whose values may decide which ops are imported."""
     text = "x".join("N" if size < 0 else str(size) for size in first.dims)
     hint = f"give it: shapes={{{first.input!r}: (...)}}, or --shape {first.input}={text} with numbers"
     error = UnknownSizes(f"{file}: input {first.input!r}", f"is of unknown size {list(first.dims)}{reason}", hint)

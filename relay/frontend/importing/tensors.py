@@ -217,8 +217,8 @@ class TensorBuilder(Builder):
         return self.call(relay.TakeOp, value, indices, axis=axis, mode=mode)
 
     def coordinates(self, indices: SSAValue, axis: int) -> SSAValue:
-        """For every element of `indices`, coordinates [rank of `indices`]: the element's position in `indices`, but
-        with the element itself as the coordinate along `axis`."""
+        """Return a tensor with the shape of `indices` and a last axis that has the coordinates of one element: the
+        position of an index in `indices`, with the index itself in place of the coordinate along `axis`."""
         shape = self.shape(indices)
         grid = np.indices(shape).astype(np.int64)
         columns = [indices if a == axis else self.unnamed(grid[a]) for a in range(len(shape))]

@@ -1,6 +1,6 @@
 """`Importer`: builds the ops of a model, with Keras's rules of element types.
 
-The functions of the table get it as their first argument.
+The functions that import layers and operations (the rows of the table in `table.py`) get it as their first argument.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Importer(TensorBuilder):
 
     def promoted(self, *given: Argument) -> list[SSAValue]:
         """Operands cast to the type in which Keras computes: floats take precedence over integers, and these over
-        booleans; Python numbers have no width; 64-bit types are narrowed to 32. Source:
-        keras/src/backend/common/dtypes.py."""
+        booleans. Among types of the same kind, that of a Python number counts only if there is no tensor or array.
+        64-bit types are narrowed to 32. Source: keras/src/backend/common/dtypes.py."""
         types = [self.dtype_of(each) for each in given]
         most = max(map(_rank, types))
         highest = [(type, each) for type, each in zip(types, given, strict=True) if _rank(type) == most]

@@ -29,7 +29,7 @@ not known."""
 Key = tuple[str, int]
 """A call of a layer: the layer's name, and the index of the call."""
 Calls = dict[Key, list[SSAValue]]
-"""The results of a model's calls so far."""
+"""The results of the calls of layers that are imported so far, by (layer name, index of the call)."""
 MASKED = frozenset(
     "LSTM GRU SimpleRNN Bidirectional TimeDistributed MultiHeadAttention GroupQueryAttention Attention "
     "AdditiveAttention GlobalAveragePooling1D Softmax".split()
@@ -49,7 +49,7 @@ class Conversion(NodeConversion[Importer]):
     masked: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values that carry a mask of time steps."""
     built: list[SSAValue] = field(default_factory=list[SSAValue])
-    """The results of all calls."""
+    """The model's inputs, and the results of all layer calls that have been imported so far."""
 
     def model(self, row: Json, path: str, inputs: Sequence[SSAValue], where: str) -> list[SSAValue]:
         """Build a model with these values as its inputs; returns its outputs."""
@@ -106,8 +106,8 @@ class Conversion(NodeConversion[Importer]):
         return self.importer.cast(value, element_type(dtype_named(dtype)))
 
     def argument(self, calls: Calls, given: object) -> Argument:
-        """The argument of which `given` is the serialized form; for a tensor, the result in `calls` to which it
-        refers."""
+        """Convert an argument of a call from its serialized form `given`. A reference to a tensor becomes the result of
+        an earlier call in `calls`."""
         if is_list(given):
             return [self.argument(calls, each) for each in given]
         if not is_row(given):
@@ -169,8 +169,8 @@ class Conversion(NodeConversion[Importer]):
         return [self.real(each) for each in given] if is_list(given) else given
 
     def results(self, layer: Layer, row: Json, given: Sequence[SSAValue]) -> list[SSAValue] | None:
-        """The outputs of a call; None if an input is missing because an earlier call could not be imported: then only
-        the class is checked."""
+        """Import a call of a layer and return its outputs. If an input is missing because an earlier call could not be
+        imported, only check that the layer's class is supported, and return None."""
         module = str(row.get("module"))
         if not module.startswith("keras"):
             raise layer.unsupported(f"is of a class of {module[:80]}, whose call is Python code")
@@ -236,7 +236,8 @@ def histories(given: object) -> list[tuple[str, int, int]]:
 
 
 def _keys(given: object) -> list[Key]:
-    """The calls whose results the serialized arguments contain."""
+    """The layer calls whose results occur in a call's serialized arguments, each as the layer's name and the number of
+    the call."""
     if is_row(given) and given.get("class_name") == "__keras_tensor__":
         return [history(given["config"]["keras_history"])[:2]]
     inner = [*given.values()] if is_row(given) else given if is_list(given) else []

@@ -37,8 +37,8 @@ def op(*names: str) -> Callable[[F], F]:
 
 
 def wrapped(node: Layer, name: str, part: str, *arguments: Argument) -> Layer:
-    """A call of the layer that is the configuration entry `name`; `part` is the attribute name under which Keras stores
-    the variables of that layer."""
+    """A call, with these arguments, of the layer that `node` wraps: its description is the entry `name` of the node's
+    configuration, and Keras stores its variables under the attribute name `part`."""
     row = node.entry(name)
     if not is_row(row) or not str(row.get("module")).startswith("keras") or str(row["class_name"]) not in TABLE:
         what = row.get("class_name") if is_row(row) else row

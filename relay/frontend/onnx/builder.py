@@ -1,6 +1,6 @@
 """`Importer`: the state of a graph under construction, and methods that build ops.
 
-The functions of the table get it as their first argument.
+The import functions of operators (`relay.frontend.onnx.table.TABLE`) get it as their first argument.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Counted:
 
     axis: int
     count: SSAValue
-    """The number of valid indices, a scalar."""
+    """The number of valid indices along the axis, a scalar."""
 
 
 class Importer(TensorBuilder):

@@ -43,7 +43,8 @@ class _Bodies(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Conversion(NodeConversion[Importer]):
-    """Converts nodes by the rows of the table, or by bodies that the model or ONNX defines for their operators."""
+    """Converts nodes to ops, each by the importer that the caller, a plug-in or `relay.frontend.onnx.operators` has for
+    its operator, or else by the function body that the model or ONNX defines for the operator."""
 
     model: Model
     custom: Mapping[str, Convert]

@@ -28,8 +28,9 @@ ELEMENTWISE = frozenset(
 
 
 def follow(importer: Importer, node: Node, results: Sequence[SSAValue | None]) -> None:
-    """Record, in `importer.counted`, which results of a node have the same count of valid elements as an input. Raises
-    Unsupported if the node's results depend on the size of the tensor, which is larger than the count."""
+    """If inputs of a node are tensors with a count of valid elements, beyond which their elements are undefined, record
+    the axis and count of each result in `importer.counted`. Raises Unsupported if the results would depend on undefined
+    elements or their number."""
     found = {n: importer.counted[v] for n, v in enumerate(node.values) if v is not None and v in importer.counted}
     if not found:
         return
@@ -56,8 +57,9 @@ def finished_infos(
 
 Found = dict[int, Counted]
 Rule = Callable[[Importer, Node, Found, SSAValue], Counted]
-"""A function that returns the counted axis of a result, with its count, from the counts of the inputs that have one, by
-index of the input. Raises Unsupported if the result depends on the number of elements."""
+"""A function that returns along which axis only the first elements of a node's result are valid, and their count. It
+gets the same facts for each input that has them (`Found`, by index of the input). Raises Unsupported if the result
+depends on elements that are not valid or on their number."""
 
 
 def _elementwise(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
@@ -101,8 +103,8 @@ def _unsqueeze(importer: Importer, node: Node, found: Found, result: SSAValue) -
 
 
 def _gather(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """The count of a gather's result: that of the indices, or that of the data, whose counted axis must not be the axis
-    that is gathered."""
+    """The count of valid elements of a gather's result, and its axis. It is the count of the indices, or that of the
+    data, unless the data's counted axis is the axis that is gathered. Raises Unsupported."""
     axis, more = node.axis(node.integer("axis", 0), node.rank(0)), node.rank(1) - 1
     if len(found) > 1 or (0 in found and found[0].axis == axis):
         raise _needs(node, 0)
@@ -118,7 +120,9 @@ def _gather_nd(importer: Importer, node: Node, found: Found, result: SSAValue) -
 
 
 def _slice(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """The count of a slice, which is that of the data; the counted axis must be neither cut nor reversed."""
+    """The axis of a Slice's result along which only the first elements are valid, and their number: those of the data.
+    Raises Unsupported if the slice changes the size of this axis or reverses it, or if another input has elements that
+    are not valid."""
     (number, counted), *others = found.items()
     sizes = [importer.shape(value)[counted.axis] for value in (_value(node, number), result)]
     step = int_values(op.strides)[counted.axis] if isinstance(op := result.owner, relay.StridedSliceOp) else 1
@@ -128,8 +132,8 @@ def _slice(importer: Importer, node: Node, found: Found, result: SSAValue) -> Co
 
 
 def _concat(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """The count of a concatenation, whose inputs must all have the same count along the same axis, and be joined along
-    another."""
+    """The axis along which only the first elements of a concatenation are valid, and their count. Raises Unsupported
+    unless all inputs have this same axis and count, and are joined along another axis."""
     first = next(iter(found.values()))
     joined = node.axis(node.integer("axis"), len(importer.shape(result)))
     if len(found) != len(node.values) or {*found.values()} != {first} or joined == first.axis:

@@ -22,7 +22,7 @@ from relay.frontend.importing.options import MAX_ELEMENTS, Source, source
 from relay.frontend.onnx.wire import detached
 
 OPSETS = range(1, 29)
-"""The versions of the standard operators for which the table has rows."""
+"""The versions (opsets) of ONNX's standard operators that the importer supports."""
 STANDARD = ("", "ai.onnx")
 """The names of the domain of standard operators."""
 _NO_NUMBERS = ("STRING", "COMPLEX64", "COMPLEX128", "UNDEFINED")
@@ -137,7 +137,8 @@ def read_model(model: Source | onnx.ModelProto) -> Model:
 
 
 def _check(proto: onnx.ModelProto, file: str) -> None:
-    """Check the properties that every model must have."""
+    """Raise Malformed if a model has no graph, or names that are not UTF-8, and Unsupported if it uses a version of
+    ONNX's operators that the importer does not know."""
     if not proto.HasField("graph"):
         raise Malformed(file, "has no graph")
     versions = [row.version for row in proto.opset_import if row.domain in STANDARD]

@@ -37,7 +37,9 @@ def detached(data: memoryview, file: str) -> bytes:
 
 
 def _rewritten(data: memoryview, start: int, end: int, message: str, depth: int) -> list[bytes | memoryview]:
-    """The parts of a message with large data left out; an unaffected message is returned as it is."""
+    """Return consecutive parts of the protobuf message `data[start:end]`, a `message` such as "Graph" at nesting depth
+    `depth`, in which large raw data of tensors is replaced by a reference to the file. A message without such data is
+    returned as a single part."""
     if depth > _DEEPEST:
         raise ValueError("messages are nested too deeply")
     nested = _NESTED[message]

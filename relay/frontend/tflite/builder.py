@@ -1,6 +1,6 @@
 """`Importer`: the state of a subgraph under construction, and methods that build ops.
 
-The functions of the table get it as their first argument.
+The functions that import operators get it as their first argument.
 """
 
 from __future__ import annotations

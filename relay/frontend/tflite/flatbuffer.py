@@ -133,7 +133,8 @@ class Table:
         self.path = path
 
     def _find(self, name: str, size: int) -> int:
-        """The position of a field of `size` bytes; 0 if it is absent."""
+        """The position in the file, in bytes, of this table's field `name`, which has `size` bytes; 0 if the table does
+        not contain the field. Raises Malformed if the field lies outside the table."""
         slot = self._fields[name].slot
         if slot >= len(self._slots):
             return 0

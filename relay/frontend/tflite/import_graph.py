@@ -86,8 +86,8 @@ def from_tflite(
     batch of 1. `shapes` (TVM's name: `shape_dict`) gives other shapes of inputs by name, as LiteRT's
     `resize_tensor_input` does. `numerics` selects the runtime whose integers are reproduced: "litert" for LiteRT's
     reference kernels (2.3), or "litert-1.2", "tflm", "xnnpack", "ort", "tvm" (docs/numerics.md). `custom_ops` maps
-    names of custom operators to functions like those of the table: they take an `Importer` and a `Node`, and return a
-    value per output. `outputs` are the tensors to compute instead of the graph's outputs, by name or index; operators
+    names of custom operators to functions that import them: they take an `Importer` and a `Node`, and return a value
+    per output. `outputs` are the tensors to compute instead of the graph's outputs, by name or index; operators
     that they do not need are dropped. Shapes of results are inferred from the inputs, whatever the file states.
 
     Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument. Source:
@@ -126,7 +126,8 @@ def _numerics(numerics: object) -> Numerics:
 
 
 def _custom_rows(custom_ops: object, what: str = "custom_ops") -> dict[str, Row]:
-    """Rows of the table for the caller's custom operators, by operator code."""
+    """The rows for the caller's custom operators, to add to the table of operators that can be imported, by kind:
+    `CUSTOM:` and the operator's code. Raises InvalidArgument for a name that is no code of a custom operator."""
     for code in mapping(custom_ops, what, "{'Code': function}"):
         if code in BUILTIN_OPERATORS or code.startswith("CUSTOM:"):
             hint = "operators of TFLite's own stay as they are; 'X' is that of CUSTOM:X"
@@ -272,8 +273,8 @@ class _Conversion:
         return [inner.importer.value(inner.tensors[index]) for index in graph.outputs]
 
     def survey(self, node: Node) -> Row:
-        """The operator's row, if its kind, version, number of inputs and outputs, and the types of its tensors are
-        supported. Raises Unsupported."""
+        """The table row that says how to import the operator. Raises Unsupported unless its kind, version and the types
+        of its tensors are supported, and Malformed if the number of its inputs or outputs is wrong."""
         operator = node.operator
         row = self.table.get(operator.kind)
         if row is None:

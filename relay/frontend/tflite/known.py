@@ -18,7 +18,8 @@ from relay.frontend.tflite.model import Operator, Subgraph, Tensor
 from relay.frontend.tflite.node import INDICES
 
 MOST = 1024
-"""The maximum number of elements of a tensor that is evaluated here, since shapes are short."""
+"""The maximum number of elements of a tensor that the importer evaluates because it follows from shapes. Such tensors,
+vectors of sizes, are short."""
 Evaluate = Callable[[Subgraph, Operator], Sequence[Array]]
 """Evaluates an operator whose inputs are constants of the graph. Raises RelayError."""
 

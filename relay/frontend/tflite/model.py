@@ -30,14 +30,14 @@ _MAX_SHOWN = 120
 @dataclass(frozen=True, slots=True)
 class Blocks:
     """`BlockwiseQuantization`: the indices of the tensors with the scales and the zero points [row, block of the row],
-    and the number of elements of a row that one block has. An index of zero points below 1 means that there are none,
-    since files omit it."""
+    and the number of elements of a row that one block has. If `zero_points` is below 1, there are no zero points: 0 is
+    the default of the file's field."""
 
     scales: int
     zero_points: int
     size: int
     shape: tuple[int, ...]
-    """The shape of a block; empty if the file only has its size."""
+    """The sizes of a block of weights along the tensor's axes; empty if the file gives only the number of elements."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,7 @@ class Quantization:
     """One scale, or one for each index along the axis, in real units per step, finite and at least 0: converters write
     0 for channels of zeros, and where the scale is not used."""
     zero_point: NDArray[np.int64]
-    """The zero points, as many as scales."""
+    """The zero points: one for each scale."""
     axis: int
     """The quantized axis; 0 for tensors of rank 0 and 1, whatever the file states, since it is wrong for some
     biases."""
@@ -81,7 +81,8 @@ class Tensor:
 
     @property
     def blocks(self) -> Blocks | None:
-        """The blocks of a row that have a scale each; None if the tensor is not quantized in blocks."""
+        """The scales and zero points of a tensor whose rows are divided into blocks with a scale each, and the size of
+        a block; None if the tensor is not quantized in blocks."""
         return None if self.quantization is None else self.quantization.blocks
 
     def __str__(self) -> str:

@@ -25,7 +25,8 @@ def widened(graph: Subgraph, name: str) -> Subgraph:
 
 
 def _dense(tensor: Tensor, name: str) -> Tensor:
-    """The constant with all of its elements; a constant whose type numpy lacks is returned unchanged."""
+    """The tensor, stored densely if it is a sparse constant. A sparse constant whose element type numpy lacks is
+    returned unchanged."""
     if tensor.sparsity is None or tensor.data is None or tensor.type not in _DTYPES:
         return tensor
     found = tensor.sparsity.dense(tensor.data, tensor.shape, _DTYPES[tensor.type], f"{name}: {tensor}")

@@ -1,7 +1,7 @@
 """`Node`: one operator of a file, with checked access to its tensors, options and constants.
 
-Functions of the table read operators only through it, so that a missing or ill-typed part of a file becomes an error
-that names the operator.
+The functions that import operators read them only through a `Node`, so that a missing or ill-typed part of a file
+becomes an error that names the operator.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Node(Place):
         return "" if floats and self.operator.kind != "DEQUANTIZE" else next(iter(found), "")
 
     def codes_of(self, types: frozenset[str]) -> bool:
-        """Whether one of the tensors is quantised and has one of these types."""
+        """Whether at least one input or output of the operator is quantized and has one of these element types."""
         slots = (*self.operator.inputs, *self.operator.outputs)
         tensors = [self.graph.tensors[index] for index in slots if index >= 0]
         return any(tensor.type in types and tensor.quantization is not None for tensor in tensors)
@@ -176,7 +176,8 @@ class Node(Place):
         return tuple(int(value) for value in values)
 
     def axes(self, tensor: Tensor, rank: int) -> tuple[int, ...]:
-        """A constant of axes as distinct, sorted indices."""
+        """The axes that a constant tensor lists for data of rank `rank`, distinct and sorted; negative ones are counted
+        from the end."""
         return tuple(sorted({self.axis(axis, rank) for axis in self.numbers(tensor)}))
 
     def shape(self, tensor: Tensor, rank: int) -> tuple[int, ...]:

@@ -24,7 +24,8 @@ class Profile:
     """The value of the property `numerics` of `qnn.sigmoid`, `qnn.tanh` and the gates of `qnn.lstm`: `litert` or
     `tflm`."""
     pairs: str = ""
-    """The value of the property `rounding` of ADD and MUL on 8-bit types; empty if they round as in TFLite."""
+    """The value of the property `rounding` of `qnn.add` and `qnn.mul`, to which ADD and MUL on 8-bit types are
+    imported; empty if the ops do not have it and round as in TFLite."""
     bounds_to_even: bool = False
     """Whether the bounds of activations are rounded with halves to even."""
     factors: type[np.float32] | type[np.float64] = np.float32
@@ -45,8 +46,9 @@ LITERT = Profile("litert")
 
 
 def rescaling(rounding: str, reals: Array) -> dict[str, Attribute]:
-    """The properties of a `qnn.requantize` that multiplies by `reals` with this rounding; for `f32_even` the op divides
-    its scales itself, in float32."""
+    """The properties of a `qnn.requantize` with this rounding. Only `f64_away` needs the factors `reals` (one, or one
+    per channel) as a property: for `f32_even`, the op divides its input scale by its output scale in float32, and other
+    roundings use its fixed-point multiplier and shift."""
     if rounding == "f64_away":
         exact = FloatAttr(float(reals[0]), f64) if len(reals) == 1 else elements(reals, label="real_multiplier")
         return {"rounding": StringAttr(rounding), "real_multiplier": exact}

@@ -23,7 +23,8 @@ class Numerics(NamedTuple):
     types: str = ""
     """The quantized types for which the functions in `rows` reproduce the runtime's integers."""
     all_kinds: bool = True
-    """Whether all rows of the table reproduce the runtime's integers; otherwise those that name it (`Row.known`) do."""
+    """Whether the import functions of all operators, the rows of `TABLE`, reproduce the runtime's integers; if not,
+    those do whose `Row.known` names the runtime."""
 
     @property
     def kinds(self) -> list[str] | None:
@@ -31,8 +32,8 @@ class Numerics(NamedTuple):
         return None if self.all_kinds else sorted(kind for kind in TABLE if self.types_of(kind))
 
     def types_of(self, kind: str) -> frozenset[str]:
-        """The quantized types for which an operator's row in the table, or in `rows`, is stated to reproduce the
-        runtime's integers."""
+        """The quantized types for which an import function of operators of this kind, in `TABLE` or in `rows`, is
+        stated to reproduce the runtime's integers."""
         found = self.types if kind in self.rows else ""
         if kind in TABLE:
             known = TABLE[kind].known

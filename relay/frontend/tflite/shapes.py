@@ -1,4 +1,5 @@
-"""Shapes of inputs other than those in the file, which callers give, or must give if they are unknown."""
+"""Input shapes that the caller of an import gives instead of those in the file; where the file leaves a size unknown,
+the caller must give one."""
 
 from __future__ import annotations
 

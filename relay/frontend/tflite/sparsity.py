@@ -151,7 +151,8 @@ def read_sparsity(table: Table | None) -> Sparsity | None:
 
 
 def _vector(row: Table, name: str) -> Indices:
-    """A vector of one of three integer types; empty if it is absent."""
+    """Return the indices in the union `name` of a dimension's metadata, a FlatBuffers vector of int32, uint16 or uint8;
+    empty if it is absent."""
     fields, dtype = INDEX_VECTORS.get(row.integer(f"{name}_type"), (None, ""))
     member = row.table(name, fields) if fields is not None else None
     return np.zeros(0, np.int64) if member is None else np.frombuffer(member.raw("values"), dtype).astype(np.int64)

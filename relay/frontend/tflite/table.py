@@ -11,7 +11,8 @@ from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 
 Convert = Callable[[Importer, Node], Sequence[SSAValue]]
-"""Builds the ops of one operator and returns its outputs. Raises Unsupported for operators without a formula."""
+"""Builds the ops for one operator of a model, and returns a value for each of its outputs. Raises Unsupported for an
+operator that relay cannot compute."""
 
 
 class Row(NamedTuple):
@@ -33,8 +34,8 @@ QUANTISED: dict[str, tuple[frozenset[str], Row]] = {}
 """Rows for certain quantized types, which take precedence over those of `TABLE`."""
 ANY = 1 << 16
 EVERYWHERE = {"*": "INT8 UINT8 INT16"}
-"""The value of `Row.known` for operators whose results are elements of their inputs, or that have one formula in every
-runtime."""
+"""The value of `Row.known` for operators that give the same integers in every runtime (`*`) for all three quantized
+types, because they only move elements or because every runtime computes the same formula."""
 
 
 def operator(
@@ -44,7 +45,8 @@ def operator(
     outputs: tuple[int, int] = (1, 1),
     known: Mapping[str, str] = {},
 ) -> Callable[[Convert], Convert]:
-    """A decorator that enters a function into the table under one or more kinds."""
+    """A decorator that enters an import function for these kinds of TFLite operators into `TABLE`. `versions`, `inputs`
+    and `outputs` are the smallest and largest numbers that the function covers; `known`: see `Row.known`."""
 
     def enter(convert: Convert) -> Convert:
         for kind in kinds:
@@ -57,7 +59,8 @@ def operator(
 def quantised(
     *kinds: str, types: str, versions: tuple[int, int], inputs: tuple[int, int], outputs: tuple[int, int] = (1, 1)
 ) -> Callable[[Convert], Convert]:
-    """A decorator that enters a function for operators with quantized tensors of these types (`INT8 UINT8`)."""
+    """A decorator that enters an import function into `QUANTISED`, for operators of these kinds whose tensors have one
+    of the quantized types `types`, such as `INT8 UINT8`."""
 
     def enter(convert: Convert) -> Convert:
         for kind in kinds:

@@ -35,7 +35,8 @@ def with_variables(graphs: Sequence[Subgraph], name: str) -> Subgraph:
 
 
 class _States:
-    """The variables of a subgraph: the variable of each handle, and the tensor of each variable."""
+    """The resource variables of a subgraph: which variable each handle names (`handles`, by tensor index), the first
+    tensor read from or assigned to each variable (`described`), and the operators that read or assign one (`used`)."""
 
     def __init__(self, source: Subgraph, name: str) -> None:
         self.source, self.name = source, name
@@ -55,7 +56,8 @@ class _States:
                 self.used.append((node, key))
 
     def graph(self, values: dict[Key, Tensor]) -> Subgraph:
-        """The subgraph with states; `values` are their initial values."""
+        """The subgraph without its variable handles: each variable is a state, a tensor marked `is_variable`, which
+        READ_VARIABLE and ASSIGN_VARIABLE name directly. `values` are constants with the variables' initial values."""
         tensors, states = list(self.source.tensors), dict[Key, int]()
         for key, tensor in self.described.items():
             first = values.get(key, tensor)

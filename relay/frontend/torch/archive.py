@@ -33,7 +33,8 @@ DTYPE_NAMES = {9: "complex32", 10: "complex64", 11: "complex128", 29: "float8_e4
 
 
 class Archive:
-    """The graph, and the weights by name."""
+    """A file of `torch.export.save`: `program` is the exported program as JSON; `weights` has the description of each
+    weight and constant by name, and `array` reads one of them."""
 
     def __init__(self, data: bytes, file: str) -> None:
         self.file = file

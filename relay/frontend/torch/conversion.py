@@ -41,13 +41,15 @@ class Conversion(NodeConversion[Importer]):
     values: dict[str, Result] = field(default_factory=dict[str, Result])
     in_autocast: bool = False
     types: Json = field(default_factory=dict[str, Any])
-    """The graph's descriptions of its tensors."""
+    """The descriptions of the tensors (element type, sizes, layout) of the graph that is being converted, by tensor
+    name, as they are in the file."""
     roots: dict[str, str] = field(default_factory=dict[str, str])
     """For each tensor, the tensor whose memory it shares, through views and in-place writes."""
     views: set[str] = field(default_factory=set[str])
-    """Tensors that are a part, or another shape, of others."""
+    """The names of the tensors that are views: a part of another tensor, or its elements in another shape."""
     states: set[str] = field(default_factory=set[str])
-    """Tensors whose final value is a result of the program."""
+    """The names of the tensors that are states of the model: buffers that it writes, whose final values are results of
+    `@main`."""
     resized: bool = False
     """Whether the caller gave inputs other sizes than those in the file."""
 

@@ -69,7 +69,8 @@ def from_pytorch(
 
 
 def saved(model: object) -> tuple[bytes, str]:
-    """The bytes of an archive, and its name in errors. A program in memory is saved by its PyTorch."""
+    """The bytes of a `.pt2` archive, and its name in errors. An `ExportedProgram` in memory is saved to such bytes by
+    `torch.export.save`. Raises Unsupported if that fails, InvalidArgument for a module that was not exported."""
     kind = type(model)
     if kind.__name__ == "ExportedProgram" and kind.__module__.startswith("torch."):
         stream = BytesIO()

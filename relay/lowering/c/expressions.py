@@ -30,7 +30,8 @@ class Expression:
     """Whether the expression reads memory, so that it must be evaluated before later writes."""
 
     def within(self, level: int) -> str:
-        """Return the text as an operand in an expression of this level, in parentheses if needed."""
+        """Return the text for use as an operand of an operator that takes operands up to this level of precedence
+        (`ATOM`, `PRODUCT`, `SUM` or `OTHER`): in parentheses if the expression's own level is higher."""
         return self.text if self.level <= level else f"({self.text})"
 
 
@@ -45,7 +46,8 @@ def full(text: str, type: Attribute, level: int = ATOM) -> Expression:
 
 
 def ranged(text: str, level: int, low: int, high: int, type: Attribute) -> Expression:
-    """Return an expression with this range, if the type can represent it; else with the type's range."""
+    """Return the C expression `text`, whose operator has precedence `level`. Its values lie between `low` and `high`,
+    or in the range of the type if this cannot represent both bounds."""
     lowest, highest = range_of(type)
     return Expression(text, level, low, high) if lowest <= low and high <= highest else full(text, type, level)
 
@@ -258,7 +260,8 @@ FLOAT_SIGNS = {
 
 
 def float_arithmetic(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Return a float operation, rounded once, in program order."""
+    """Return a sum, difference, product or quotient of floats. Parentheses keep the order of the program's operations,
+    since rounding depends on it."""
     a, b = given
     sign, level = FLOAT_SIGNS[op.name]
     return Expression(f"{a.within(level)} {sign} {b.within(ATOM)}", level)
@@ -283,7 +286,8 @@ def only_converted(op: Operation) -> bool:
 
 
 def convert(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Return a conversion between kinds of numbers."""
+    """Return the C expression of a conversion between integers and floats, or between types of floats. A conversion of
+    a float that was only rounded for it becomes a call of a helper that does both."""
     (a,) = given
     before, after = op.operands[0].type, op.results[0].type
     rounding = op.operands[0].owner

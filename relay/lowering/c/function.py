@@ -88,7 +88,8 @@ class FunctionWriter:
         return f"{start}{self.counter}"
 
     def body(self, block: Block) -> None:
-        """Write the operations of a block; operands of its terminator may still be waiting to be written."""
+        """Write the operations of a block, except its terminator, whose operands may be expressions that are not yet
+        written."""
         for op in block.ops:
             if op.name not in ENDS:
                 self.operation(op)
@@ -103,7 +104,8 @@ class FunctionWriter:
             raise Unsupported(f"c: {place(op)}", "has no translation", "run the passes up to plan-memory first")
 
     def taken(self, operands: Sequence[SSAValue]) -> list[Expression]:
-        """Return the operands as expressions, which then no longer wait to be written."""
+        """Return the operands as C expressions for the operation that uses them, and remove them from `waiting`, the
+        values that would otherwise be assigned to variables before the next store."""
         for value in operands:
             self.waiting.pop(value, None)
         return [self.values[value] for value in operands]
@@ -133,7 +135,8 @@ class FunctionWriter:
         self.waiting.pop(value, None)
 
     def settle(self) -> None:
-        """Assign waiting values that read memory to variables, before memory changes."""
+        """Assign the values that read memory and are not written yet (`waiting`) to variables. It is called before an
+        op that changes memory is written."""
         for value in list(self.waiting):
             self.variable(value)
 
@@ -223,13 +226,14 @@ def write_view(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_alias(w: FunctionWriter, op: Operation) -> None:
-    """Name a reshape or a static subview."""
+    """Let the result of a reshape, cast or subview denote the memory of its operand. The offset and strides of a
+    subview are constants of its type, so no code is written."""
     w.alias(op.results[0], op.operands[0])
 
 
 def write_address(w: FunctionWriter, op: Operation) -> None:
-    """Record 1 for the address of a buffer, 0 for null, because addresses are only compared with null, and an index has
-    32 bits."""
+    """Translate the address of a buffer to the C expression `(pointer != 0)`: generated code only compares addresses
+    with null, and an index of 32 bits cannot hold an address."""
     assert isinstance(op, memref.ExtractAlignedPointerAsIndexOp)
     w.values[op.aligned_pointer] = Expression(f"({w.pointers[op.source][0]} != 0)", ATOM, 0, 1)
 

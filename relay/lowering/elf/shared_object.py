@@ -133,8 +133,9 @@ class Linker:
         self.imports = sorted(used)
 
     def place(self) -> None:
-        """Assign every section to a part, then reserve slots of the global offset table for symbols that are reached
-        through a slot, and stubs for imported functions."""
+        """Copy every section of the object files into a section of the shared object (`Part`). Then reserve slots of
+        the global offset table, for symbols whose address code reads from a slot and for imported functions, and stubs
+        through which imported functions are called."""
         for number, each in enumerate(self.objects):
             for index, section in each.sections.items():
                 part = self.part_of(section)
@@ -180,7 +181,8 @@ class Linker:
         return part.address + start + symbol.value
 
     def piece(self, number: int, symbol: Symbol) -> tuple[Part, int]:
-        """Return the part that contains the section of a symbol, and the offset of the section in this part."""
+        """Return the section of the shared object (`Part`) into which the section of a symbol of object `number` was
+        copied, and the offset at which it starts there."""
         found = self.pieces.get((number, symbol.section or 0))
         if found is None:
             raise Malformed("object code", f"refers to {symbol.name or 'a section'}, which is not in memory")

@@ -1,4 +1,5 @@
-"""Threads copy stages of both factors to shared memory asynchronously, while earlier stages are multiplied."""
+"""Copies the two factors of a matrix product to shared memory in stages: threads start asynchronous copies of later
+stages while earlier ones are multiplied."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ class AsyncCopies:
         return factors
 
     def prepare(self) -> None:
-        """Compute the part of each step that the thread copies: its chunk of some rows of both factors."""
+        """Emit the computation of the addresses between which this thread copies in each step: it copies the same chunk
+        of some rows of the data and of the weights to shared memory."""
         b, t, tile, conv = self.b, self.t, self.t.tile, self.conv
         self.chunk = t.rem(t.number, t.chunks)
         first = t.div(t.number, t.chunks)
@@ -108,7 +110,8 @@ class AsyncCopies:
             when(self.b, due, lambda: self.issue(later, self.t.rem(later, self.m.tile.stages)))
 
     def issue(self, step: Index, stage: Index) -> None:
-        """Start the copies of a step into a stage."""
+        """Start the copies of the parts of both factors that step number `step` of the sum multiplies, into stage
+        number `stage`, one of several buffers in shared memory."""
         b, tile = self.b, self.t.tile
         start = b.plus(self.t.start, b.times(stage, tile.stage_bytes))
         step = b.plus(self.t.first_step, step)
@@ -120,8 +123,9 @@ class AsyncCopies:
             self.copy(self.t.shared, b.plus(start, at), self.weights, place, CHUNK)
 
     def issue_data(self, k: Index, start: Index) -> None:
-        """Start the copies of a piece, at depth `k`, of each of the thread's rows of the data. `start`: the byte at
-        which the destination, a stage or a part of one, begins."""
+        """Start the asynchronous copies of one piece (contiguous elements) of each row of the data for which this
+        thread is responsible. `k`: the position of the piece along the axis that is summed; `start`: the byte in shared
+        memory to which the destination offsets of the rows are relative."""
         b, t, conv = self.b, self.t, self.conv
         known = t.below(k, self.m.depth) if self.m.depth < self.m.packed_depth else None
         tap, channel = t.div(k, conv.channels), t.rem(k, conv.channels)

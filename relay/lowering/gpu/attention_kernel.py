@@ -1,11 +1,12 @@
 """Attention by the matrix units of single warps: the scores of 16 queries and a tile of keys, and the weights that are
 computed from them, stay in a warp's registers, and are multiplied by the values.
 
-The layout of sums (PTX ISA, "Matrix Fragments for mma.m16n8k32") gives four lanes the scores of two queries; with the
-keys' rows in the order of packed weights, each lane has 8 neighbours of every 32. As the first factor of the second
-product, instruction by instruction, a lane t needs two words of each query, at the bytes 4 t and 16 + 4 t of 32. So
-the values of every 32 bytes of a channel are copied in an order in which those of the keys whose weights are word w
-of lane t are at the bytes 16 w + 4 t, and no data moves between lanes.
+In the layout of an instruction's sums (PTX ISA, "Matrix Fragments for mma.m16n8k32"), four lanes hold the scores of two
+queries. The keys are copied in the order of packed weights, so that each lane holds the scores of 8 neighbouring keys
+of every 32, and computes their softmax weights: with 8-bit codes, two words for each query. The instruction of the
+second product reads the weights of 32 keys as a row of 32 bytes, of which it expects bytes 4 t to 4 t + 3 and 16 + 4 t
+to 19 + 4 t in lane t. So the values of these keys, a channel's bytes in shared memory, are stored in another order:
+those of the keys whose weights are word w of lane t are at byte 16 w + 4 t. Thus no data moves between lanes.
 
 With a single tile of keys, the operations on rows are applied unchanged. With several tiles, a softmax of floats is
 computed incrementally (`online_softmax`). Other chains need a pass over the keys for each reduction, whose scores are
@@ -98,7 +99,8 @@ class AttentionKernel(PairKernel):
 
     def computed(self, tile: Index) -> list[list[list[SSAValue]]]:
         """Emit the operations that compute the softmax weights of the thread's rows from the scores, for a tile that
-        contains all keys. Return the weights as `words` does, for each row."""
+        contains all keys. Return for each row, and each matrix instruction, the two 32-bit words of weights that the
+        lane supplies."""
         emitters = self.emitters(tile, [{}, {}])
         for emitter in emitters:
             emitter.emit()
@@ -213,8 +215,8 @@ class AttentionKernel(PairKernel):
     # Tiles
 
     def of_row(self, half: int, numbers: Numbers) -> TileRow:
-        """Return an emitter of operations with one value per row, such as its maximum or sum, for row `half` of the
-        thread's two rows; it has no tile of scores."""
+        """Return an emitter for operations that need one value per row of scores, such as its maximum or sum, but not
+        the scores themselves. `half`: which of the thread's two rows, 0 or 1; `numbers`: the row's known values."""
         return TileRow(self.b, self.scores, self.row_points, self.members, self.dims(half), 0, numbers, [])
 
     def dims(self, half: int) -> list[Index]:
@@ -239,8 +241,8 @@ class AttentionKernel(PairKernel):
                 emitter.compute(writer)
 
     def weights(self, emitter: TileRow) -> list[list[SSAValue]]:
-        """Emit the softmax weights of a tile, and return them as words in the order of `words`. `emitter` has the
-        values of each row (such as its maximum) from which they are computed."""
+        """Emit this lane's softmax weights of a tile, and return them as 32-bit words, two for each matrix instruction
+        (see `words`). `emitter` has the values of each row (such as its maximum) from which they are computed."""
         last = self.scores.chain.ops[-1]
         assert isinstance(last, linalg.GenericOp)
         self.compute_for(last, emitter)
@@ -248,14 +250,15 @@ class AttentionKernel(PairKernel):
         return self.words(emitter)
 
     def words(self, emitter: TileRow) -> list[list[SSAValue]]:
-        """Return the weights of a row: for each instruction, the lane's two words; weights of keys beyond the last one
-        are 0."""
+        """Return this lane's softmax weights of a row of scores, packed for the second product: for each matrix
+        instruction, the two 32-bit words that it takes from the lane. Weights of keys beyond the last one are 0."""
         pieces = zip(emitter.pieces, emitter.kept[self.scores.weights, ""], strict=True)
         words = [word for piece, weights in pieces for word in self.words_of(piece, weights)]
         return [words[n : n + 2] for n in range(0, len(words), 2)]
 
     def words_of(self, piece: Piece, weights: SSAValue) -> list[SSAValue]:
-        """Convert eight codes or floats to words."""
+        """Return eight softmax weights (`weights`, codes or floats) as the 32-bit words that the matrix instructions
+        take; zeros for keys beyond the last one."""
         b, format = self.b, self.m.format
         if format.exact:
             codes = b.bitcast(weights, i32, 2)
@@ -287,14 +290,14 @@ def shared_bytes(scores: Scores, values: Matrix) -> int:
 
 
 def value_steps(scores: Matrix, values: Matrix) -> int:
-    """Return the number of steps in which a tile of keys, the depth of the second product, is multiplied by the
-    values."""
+    """Return the number of steps in which the second product of an attention sums over one tile of keys. `scores` and
+    `values` are the first product, of queries and keys, and the second, of softmax weights and values."""
     return min(-(-scores.tile.columns // values.deep), values.steps)
 
 
 class TileRow(RowEmitter):
-    """Emits operations on a tile of a row's scores. `numbers`: the row's known values of buffers with one value per
-    row."""
+    """Emits operations on a tile of a row's scores. `numbers`: the values that are already known for this row, by the
+    buffer that holds one value per row (such as the row's maximum)."""
 
     def __init__(
         self,
@@ -323,8 +326,8 @@ class TileRow(RowEmitter):
 
 
 class ValueCopies(PairCopies):
-    """Emits one thread's copies of the values, in the order in which lanes hold the weights; the copies start at the
-    beginning of a stage."""
+    """Emits one thread's copies of an attention's values to shared memory. Values are stored in the order in which the
+    lanes of a warp hold the softmax weights by which they are multiplied."""
 
     def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
         return self.columns(factors[0], 0)

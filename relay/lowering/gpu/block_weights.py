@@ -154,7 +154,9 @@ class BlockReader:
         return b.add(arith.BitcastOp(b.add(arith.OrIOp(code, b_constant(b, MAGIC))).result, f32)).result
 
     def scale(self, channel: Index, place: Index) -> tuple[SSAValue, SSAValue]:
-        """Return the scale at a position of the depth, and 2^23 plus the zero point."""
+        """Return the scale of a channel's block of weights that contains position `place` of the depth (the axis that
+        is summed), and the float 2^23 plus the block's zero point, from which `steps` computes codes minus zero
+        point."""
         b = self.b
         at = b.plus(b.times(channel, self.w.blocks), quotient(b, place, self.w.block))
         scale = b.load(self.scales, [at])

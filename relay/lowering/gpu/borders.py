@@ -22,7 +22,8 @@ class Side:
     inside: tuple[tuple[bool, ...], ...]
 
     def number(self, b: LoopBuilder, place: Index) -> Index:
-        """Return the number of the span that contains a position."""
+        """Emit the number of the span that contains the position `place`: in each span of positions of the result, the
+        same taps of the window are inside the image."""
         found: Index = 0
         for start in self.starts[1:]:
             behind = b.compare(b.index(place), "uge", b.index(start))
@@ -65,7 +66,9 @@ class Borders:
 
 
 def borders(conv: Convolution, before: Sequence[int], size: Sequence[int]) -> Borders:
-    """Return the spans of a convolution of images with `size` rows and columns after `before` padded ones."""
+    """Divide the rows and the columns of a convolution's result into spans of positions with the same taps inside the
+    image. `before`: the rows and columns of padding above and left of the image; `size`: the image's rows and
+    columns."""
     rows = side(conv.out_rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], before[0], size[0])
     columns = side(conv.out_columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], before[1], size[1])
     return Borders(rows, columns)

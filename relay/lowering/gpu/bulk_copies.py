@@ -37,8 +37,9 @@ WINDOWS = (
     "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
     "[$0], [map, {$2, $3, $4, $5}], [$8], {across, down}; }"
 )
-"""The copy of a tile of window pixels: its operands are the first channel, the column, row and image of the first
-pixel, and the tap."""
+"""The PTX of an im2col copy, which copies one pixel of each of several consecutive windows to shared memory. Operands:
+$0 destination, $1 tensor map, $2 first channel, $3 to $5 column, row and image at which the first window starts, $6 and
+$7 column and row of the pixel in the window, $8 barrier."""
 ARRIVED = "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; @!done bra again; }"
 
 
@@ -72,7 +73,8 @@ class BulkCopies:
         """Do nothing: no address has to be computed before the first copies."""
 
     def start(self) -> None:
-        """Prepare barriers and maps, then request the tiles of the first steps."""
+        """Emit the preparation of the barriers and of the tensor maps, then the copies of the tiles of the first
+        steps."""
         b, t = self.b, self.t
         self.memory = t.pointer(t.shared)
         self.addresses = [t.pointer(map) for map in self.maps]
@@ -90,7 +92,7 @@ class BulkCopies:
             self.emit(ACQUIRE, [source])
 
     def issue_first(self) -> None:
-        """Request the tiles of the first steps."""
+        """Request the copies of the tiles of the first `ahead` steps of the reduction to shared memory."""
         for step in range(min(self.ahead, self.m.steps)):
             self.issue(step, step)
 
@@ -150,7 +152,8 @@ class BulkCopies:
     def emit(
         self, text: str, addresses: Sequence[Index], numbers: Sequence[Index] = (), last: Index | None = None
     ) -> None:
-        """Emit an instruction with addresses, then words, then optionally another address as operands."""
+        """Emit the PTX instruction `text` as inline assembly. Its operands are `addresses` as 64-bit integers, then
+        `numbers` as 32-bit ones, then the address `last`, if it is given."""
         b = self.b
         values = [(place, i64) for place in addresses] + [(number, i32) for number in numbers]
         values += [] if last is None else [(last, i64)]

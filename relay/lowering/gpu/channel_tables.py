@@ -36,8 +36,8 @@ class ChannelTables:
         self.found: dict[SSAValue, SSAValue | None] = {}
 
     def load(self, table: SSAValue, channel: Index) -> SSAValue | None:
-        """Load the vector of values that starts at a channel; None if the value is not a constant table, or takes a
-        single access."""
+        """Load a table's vector of `lanes` values that starts at a channel. Returns None if the table is not constant,
+        or if the vector has at most 16 bytes, which a thread loads in one access in any order of the table."""
         if table not in self.found:
             self.found[table] = self.interleaved(table)
         new = self.found[table]
@@ -50,7 +50,8 @@ class ChannelTables:
         return self.neighbours or size // self.lanes
 
     def interleaved(self, table: SSAValue) -> SSAValue | None:
-        """Return the table in interleaved order, if every call passes a constant for it; else None."""
+        """Return a copy of the table in the order in which neighbouring threads read it, 16 bytes each at a time. None
+        if some call passes no constant for the table, or if a vector of `lanes` values has at most 16 bytes."""
         type, given = buffer_of(table), self.given
         if not isinstance(table, BlockArgument) or table.owner is not given.block or not given.calls:
             return None
@@ -72,8 +73,9 @@ def interleave(table: Array, lanes: int, threads: int) -> Array:
 def read(
     b: LoopBuilder, table: SSAValue, channel: Index, lanes: int, threads: int, at: Sequence[Index] = ()
 ) -> SSAValue:
-    """Load the vector of an interleaved table that starts at a channel, a multiple of `lanes`; `at`: the leading
-    indices of the table, if it has more dimensions than the channels."""
+    """Load the vector of `lanes` channels, starting at `channel`, from a table that `interleave` has put into the order
+    of the accesses of `threads` threads. `channel` is a multiple of `lanes`; `at`: the leading indices, if the table
+    has more dimensions than that of the channels."""
     width = dtype_of(buffer_of(table).element_type).itemsize
     each, group = ACCESS // width, lanes * threads
     whole = buffer_of(table).get_shape()[-1] == group

@@ -62,7 +62,8 @@ def compile_kernels(text: str, target: GpuTarget, level: int = 3) -> DeviceCode:
 
 
 def run(request: bytes, target: GpuTarget) -> bytes:
-    """Return the child process's output for a request. Raises Unsupported if the process fails."""
+    """Start a Python process that compiles kernels with LLVM (`CHILD`), write the request to its stdin, and return its
+    stdout. Raises Unsupported if the process fails."""
     if not sys.executable:
         raise Unsupported(target.kind, "needs a Python to start, and this program is none", "set sys.executable")
     here = str(Path(__file__).parents[3])
@@ -79,8 +80,8 @@ def run(request: bytes, target: GpuTarget) -> bytes:
 
 
 def reason(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return the child's error line, or else its last line or exit code: LLVM's errors precede the child's own
-    traceback."""
+    """Return why the process that compiles kernels failed: the first line of its standard error that contains "error",
+    or else the first line, or its exit code if there is none. LLVM's messages precede the traceback."""
     lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
     return (errors[:1] or lines[-1:] or [f"it ended with code {done.returncode}"])[0]

@@ -90,9 +90,10 @@ def shared_bytes(body: Block) -> arith.ConstantOp | None:
 
 
 def inline(loop: scf.ParallelOp, body: Block, sizes: list[SSAValue]) -> None:
-    """Move the operations of a mapped loop, and of the mapped loops inside it, to the body of a `gpu.launch`. The
-    body's arguments replace the loops' indices, and each loop's upper bounds replace entries of `sizes`, which has one
-    for each of `PROCESSORS`. Raises Unsupported."""
+    """Move the operations of a loop that is mapped to blocks or threads, and of the mapped loops inside it, to `body`,
+    the body of a `gpu.launch`. The body's arguments replace the loops' indices. The loops' upper bounds are stored in
+    `sizes`: the number of blocks in x, y and z, then of threads. Raises Unsupported for reductions, unmapped
+    dimensions, and loops that do not go from 0 in steps of 1."""
     mapping = loop.attributes[MAPPED]
     if not isa(mapping, ArrayAttr[gpu.LoopDimMapAttr]) or loop.initVals or len(mapping) != len(loop.lowerBound):
         raise Unsupported(place(loop), "has reductions, or dimensions that are not mapped")

@@ -43,7 +43,8 @@ class DepthwiseDot:
         return -(-self.conv.kernel_columns // TAPS)
 
     def words(self, weights: Array) -> Array:
-        """Return the weights [rows, columns, channels] as words of four taps, [rows * groups, channels]."""
+        """Return the 8-bit weights [rows, columns, channels] as 32-bit words [rows * groups, channels]: a word has one
+        channel's weights of four neighbouring taps of a row, and a row is padded with zeros to `groups` words."""
         conv = self.conv
         taps = weights.reshape(conv.kernel_rows, conv.kernel_columns, conv.channels)
         taps = np.pad(taps, ((0, 0), (0, self.groups * TAPS - conv.kernel_columns), (0, 0)))
@@ -51,7 +52,8 @@ class DepthwiseDot:
         return np.ascontiguousarray(taps).view(np.int32).reshape(-1, conv.channels)
 
     def starts(self, weights: Array) -> Array:
-        """Return the data zero point's contribution to each channel's sum."""
+        """Return the number with which each channel's sum starts, as an int32 array [channels]: minus the data's zero
+        point times the sum of the channel's weights."""
         kind = np.uint8 if self.conv.kernel.unsigned else np.int8
         sums = weights.view(kind).astype(np.int64).reshape(-1, self.conv.channels).sum(axis=0)
         return (-sums * self.conv.data.zero_point).astype(np.int32)

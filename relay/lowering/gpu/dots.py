@@ -69,8 +69,8 @@ class DotEmitter:
         self.points = PointEmitter(builder, producers, dot.lanes, selects=selects)
 
     def emit(self, points: Sequence[list[Index]], starts: Sequence[SSAValue]) -> list[SSAValue]:
-        """Return the sums at some points, added to the initial values `starts`. If threads share sums, there is a
-        single point."""
+        """Return the sum of products for each of `points`, the indices of one result each, added to its initial value
+        in `starts`. If several threads compute a sum together, there must be a single point."""
         b, zero = self.b, self.b.constant(0, i32)
         more = [zero] * (bool(self.dot.conv.data.zero_point) + bool(self.dot.conv.kernel.zero_point))
         if self.members is None:
@@ -113,7 +113,9 @@ class DotEmitter:
         return list(state.results)
 
     def share(self, dims: list[Index], sums: Sequence[SSAValue], members: Members) -> list[SSAValue]:
-        """Emit one team member's part of the loops; return its sums."""
+        """Emit the iterations over taps and channels that one thread of a team (threads that divide a reduction)
+        executes, starting from `sums`, and return the thread's partial sums. The team's other threads execute the other
+        iterations."""
         order, lanes = self.nest.reduction, self.dot.lanes
         sizes = [self.nest.sizes[dim] for dim in order]
         sizes[-1] //= lanes

@@ -1,5 +1,5 @@
-"""The number formats that matrix units multiply: unrounded codes, or floats rounded to fewer bits, with a bound of the
-error."""
+"""The number formats that matrix units multiply: 8-bit codes, which are exact, and floats rounded to fewer bits, with a
+bound on the error that this causes in a sum of products."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Format:
 
     @property
     def exact(self) -> bool:
-        """Whether numbers are not rounded."""
+        """Whether matrix units multiply the numbers as they are, without rounding them to fewer bits first."""
         return not self.roundoff
 
     @property
@@ -40,7 +40,8 @@ class Format:
 
     def bound(self, terms: int) -> float:
         """Return the greatest error of a sum of `terms` products, relative to the sum of their magnitudes: `(1 + u)^2
-        (1 + g) - 1` with the roundoff u and `g = n e / (1 - n e)`, n terms added with errors of e.
+        (1 + g) - 1` with `g = n e / (1 - n e)`, where u is the format's `roundoff`, n is `terms`, and e
+        (`ACCUMULATED`) is the greatest relative error of an addition.
 
         Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1.
         """

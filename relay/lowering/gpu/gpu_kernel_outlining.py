@@ -94,7 +94,10 @@ class Captured:
 
 
 def outline(launch: gpu.LaunchOp, name: str, again: Set[Operation]) -> upstream.FuncOp:
-    """gpu.launch { body }  =>  gpu.launch_func @kernels::@name; return the kernel."""
+    """gpu.launch { body }  =>  gpu.launch_func @kernels::@name
+
+    Returns the kernel. Values from outside the body become its arguments, but operations in `again` are repeated inside
+    it."""
     sizes = [launch.gridSizeX, launch.gridSizeY, launch.gridSizeZ]
     sizes += [launch.blockSizeX, launch.blockSizeY, launch.blockSizeZ]
     known = [constant(size) for size in sizes]
@@ -147,7 +150,8 @@ def is_arithmetic(op: Operation) -> bool:
 
 
 def remaining(function: FuncOp) -> Iterator[memref.LoadOp]:
-    """Yield loads of elements that nothing writes after the load, so that threads may load them, too."""
+    """Yield the function's loads from buffers that no later op writes: a kernel that needs the loaded value can execute
+    the load itself, and reads the same value."""
     written = set[SSAValue]()
     for op in reversed([*function.walk()]):
         if isinstance(op, memref.LoadOp) and root(op.memref) not in written:

@@ -67,9 +67,10 @@ def teams(
 def points_of_teams(
     b: LoopBuilder, shape: Sequence[int], team: Team, block: int
 ) -> Generator[tuple[list[Index], Members, SSAValue | None]]:
-    """Emit a grid of blocks of `block` threads, with a team for every point of a shape; the `with` block emits the work
-    of each member. Yields the point, the member, and whether the team's point exists, None if all do. Surplus teams
-    repeat the last point, because all threads of a block must reach its barriers."""
+    """Emit a grid of blocks of `block` threads, in which a team of `team.size` threads computes each point of a shape;
+    the caller's `with` block emits the work of one thread. Yields the indices of the thread's point, the thread's place
+    in its team, and a flag that is false in surplus teams (None if there are none). Surplus teams repeat the last
+    point, because all threads of a block must reach its barriers, but must not store results."""
     total, size = prod(shape), team.size
     points = block // size
     with grid(b, -(-total // points), block) as (number, thread):
@@ -102,7 +103,8 @@ def grid(b: LoopBuilder, blocks: int, size: int) -> Generator[tuple[Index, Index
 
 
 def parallel(b: LoopBuilder, count: int, body: Block, processor: gpu.ProcessorEnum) -> None:
-    """Emit a mapped parallel loop of `count` iterations."""
+    """Emit an `scf.parallel` of `count` iterations, with an attribute that maps it to the blocks or the threads of a
+    GPU (`processor`)."""
     loop = b.add(scf.ParallelOp([b.index(0)], [b.index(count)], [b.index(1)], Region(body)))
     same = AffineMapAttr(AffineMap.identity(1))
     loop.attributes[MAPPED] = ArrayAttr([gpu.LoopDimMapAttr(gpu.ProcessorAttr(processor), same, same)])

@@ -40,7 +40,8 @@ SPACES = {Space.GLOBAL: 1, Space.WORKGROUP: 3, Space.PRIVATE: 5}
 
 
 def write_shared(w: FunctionWriter, op: Operation) -> None:
-    """Name the block's shared memory, whose size is given by the launch."""
+    """Declare the shared memory of a block, whose size the kernel's launch gives, and name the op's result after it. If
+    shared memory is an argument of the kernel, only name the result."""
     assert isinstance(op, DynamicSharedMemoryOp) and isinstance(w, KernelWriter)
     if w.convention.shared_argument:
         w.names[op.result] = w.convention.shared_argument
@@ -201,8 +202,9 @@ class KernelWriter(FunctionWriter):
         super().line(text)
 
     def range_of(self, name: str) -> str:
-        """Return the `range` attribute for a call of the intrinsic `name`, with which LLVM divides in 32 bits, if the
-        intrinsic returns a block's number; empty for others."""
+        """Return the LLVM attribute `range` for the result of the intrinsic `name`, followed by a space, if that is the
+        block's number and the size of the grid is known; else an empty string. With it, LLVM divides the number in 32
+        bits instead of 64."""
         if name != BLOCK_NUMBER or self.kernel.known_grid_size is None:
             return ""
         blocks, *_ = self.kernel.known_grid_size.iter_values()
@@ -242,8 +244,9 @@ def write_return(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_fptosi(w: FunctionWriter, op: Operation) -> None:
-    """Write a conversion towards zero. It is used for numbers that were rounded before, too: NVPTX and SPIR-V lack the
-    `lrint` that CPUs use for these, and round and convert in one instruction."""
+    """Write a conversion of a float to an integer, truncated towards zero. Floats that were just rounded are converted
+    like this, too: NVPTX and SPIR-V have no `lrint`, which CPUs use there, but their compilers join rounding and
+    truncation to one instruction."""
     w.define(op.results[0], f"fptosi {w.typed(op.operands[0])} to {type_name(op.results[0].type)}")
 
 

@@ -1,5 +1,5 @@
-"""The steps of a runtime: the launches of a planned module with the addresses of their buffers, and the host's work
-between them."""
+"""Turns a module with planned memory into the steps that the runtime executes: kernel launches with the addresses of
+their buffers, and the host's work between them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def program(module: IRModule) -> tuple[list[Launch], list[dict[str, Any]]]:
 
 
 class StepWriter:
-    """Writes the steps of a module."""
+    """Converts the host function of a module to the steps of a device program, as JSON objects: launches of kernels,
+    calls of external functions, branches and loops. `launches` collects the arguments of the launches."""
 
     def __init__(self, module: IRModule):
         self.functions = {f.sym_name.data: f for f in module.op.body.block.ops if isinstance(f, func.FuncOp)}
@@ -76,11 +77,13 @@ class StepWriter:
         self.bits: dict[SSAValue, int] = {}
 
     def bit(self, value: SSAValue) -> int:
-        """Return the number by which steps refer to a condition."""
+        """Return the number that identifies a condition (an `i1` value) in the steps of the program, counted from 0."""
         return self.bits.setdefault(value, len(self.bits))
 
     def steps(self, block: Block, places: Mapping[SSAValue, Place]) -> list[dict[str, Any]]:
-        """Return the steps of a block; `places`: the addresses of values defined around it."""
+        """Return the steps of the device program, as JSON objects (see `step`), that execute the operations of a block,
+        with consecutive launches joined to one step. `places`: the address of each buffer that is defined outside of
+        the block."""
         found: list[dict[str, Any]] = []
         for op in block.ops:
             for step in self.step(op, places):
@@ -91,7 +94,8 @@ class StepWriter:
         return found
 
     def step(self, op: Operation, places: Mapping[SSAValue, Place]) -> list[dict[str, Any]]:
-        """Return the steps of one operation. Raises Unsupported."""
+        """Return the steps of the device program, as JSON objects, that execute one operation of the host: launches of
+        kernels, calls of external functions, branches and loops. Raises Unsupported for any other operation."""
         match op:
             case gpu.LaunchFuncOp():
                 number = len(self.launches)
@@ -137,8 +141,8 @@ class StepWriter:
     def region(
         self, region: Region, targets: Sequence[SSAValue], places: Mapping[SSAValue, Place]
     ) -> list[dict[str, Any]]:
-        """Return the steps of a region, which end by setting `targets` to the conditions that it yields; nothing for a
-        missing region."""
+        """Return the runtime's steps for a region of a conditional or loop: those of its ops, and a last one that sets
+        the conditions `targets` to the conditions that the region yields. Returns an empty list for an empty region."""
         if not region.blocks:
             return []
         last = region.block.last_op
@@ -156,7 +160,8 @@ class StepWriter:
 
 
 def launch(op: gpu.LaunchFuncOp, places: Mapping[SSAValue, Place]) -> Launch:
-    """Return the launch of a `gpu.launch_func`."""
+    """Return what the runtime must know to execute a `gpu.launch_func`: kernel, grid, block and the addresses of the
+    arguments. `places`: the addresses of the buffers that are block arguments."""
     return Launch(
         op.kernel.nested_references.data[0].data,
         triple(op, op.gridSizeX, op.gridSizeY, op.gridSizeZ),

@@ -23,7 +23,9 @@ EACH_LANE = r"""\1%"\2 first" = insertelement <\6 x i1> poison, i1 \4, i64 0
 
 
 def compiled(text: str, triple: str, cpu: str, features: str, level: int, format: str, settings: list[str]) -> bytes:
-    """Return the code of the module. Raises ValueError for integer types that SPIR-V lacks."""
+    """Compile the LLVM IR `text`, optimized at `level`, and return the target's assembly such as PTX (`format` is
+    `assembly`) or binary such as SPIR-V (`bin`). `settings`: command-line options of LLVM. Raises ValueError for
+    integer types that SPIR-V lacks."""
     for setting in settings:
         llvm.set_option("", setting)
     llvm.initialize_all_targets()
@@ -45,7 +47,8 @@ def compiled(text: str, triple: str, cpu: str, features: str, level: int, format
 
 
 def main() -> None:
-    """Compile the request on standard input to standard output."""
+    """Read options (a line of JSON) and LLVM IR text from standard input, compile the text by `compiled`, and write the
+    result to standard output."""
     options = json.loads(sys.stdin.buffer.readline())
     code = compiled(sys.stdin.buffer.read().decode(), **options)
     sys.stdout.buffer.write(code)

@@ -29,12 +29,14 @@ from relay.target.costs import GpuCosts
 TAP = 32
 """The bytes of a row that one matrix instruction multiplies."""
 SMALLEST = 4
-"""The fewest bytes of one copy."""
+"""The fewest bytes that one asynchronous copy (`cp.async`) to shared memory can copy; the channels of codes must be a
+multiple of it."""
 PIXEL = 4
 """The number of channels to which the pixels of an image with fewer channels are padded when it is copied
 (`Gathered`)."""
 ROW = 128
-"""The most bytes of a row of a tile that the copy engine copies."""
+"""The largest size, in bytes, of one row of a tile that the GPU's tensor memory accelerator (TMA) can copy to shared
+memory."""
 BARRIER_BYTES = 8
 """The bytes of a barrier in shared memory that counts the copies of a stage."""
 
@@ -49,7 +51,7 @@ class Gathered:
 
     @property
     def chunk(self) -> int:
-        """The number of elements of one copy."""
+        """The number of elements of the data that one copy to shared memory, of `CHUNK` bytes, moves."""
         return CHUNK // self.format.data
 
     @property
@@ -59,21 +61,23 @@ class Gathered:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """The shape of the copy."""
+        """The shape of the copied images with their borders: images, rows, columns (rounded up to whole chunks of a
+        row), and `PIXEL` channels."""
         conv = self.conv
         rows = (conv.out_rows - 1) * conv.strides[0] + (conv.kernel_rows - 1) * conv.dilation[0] + 1
         columns = (conv.out_columns - 1) * conv.strides[1] + self.run // PIXEL
         return conv.images, rows, -(-columns * PIXEL // self.chunk) * self.chunk // PIXEL, PIXEL
 
     def product(self) -> Convolution:
-        """Return the equal convolution that reads the copy: each pixel has the elements of a row of a window as its
-        channels, so the kernel has one column."""
+        """Return a convolution of the copied images with the same results: a pixel's channels are the elements of a
+        whole row of a window, so the convolution's kernel has a single column."""
         _, rows, columns, _ = self.shape
         return replace(self.conv, rows=rows, columns=columns, channels=self.run, kernel_columns=1)
 
     def kernel(self, kernel: Array) -> Array:
-        """Return the kernel as [output, row, run], for windows of the copied images. The channels and columns that are
-        added to fill pixels and runs have the zero point as weight, and so contribute nothing."""
+        """Return the convolution's kernel as [output, kernel row, run], where a run is a row of a window in the copied
+        images: `PIXEL` channels for each kernel column, filled up to whole chunks. The added channels and columns have
+        the zero point as weight, and so contribute nothing."""
         conv = self.conv
         shape = conv.outputs, conv.kernel_rows, conv.kernel_columns, conv.channels
         whole = np.full((*shape[:3], PIXEL), conv.kernel.zero_point, kernel.dtype)
@@ -86,7 +90,7 @@ class Gathered:
 @dataclass(frozen=True)
 class Product:
     """A product of `rows` x `depth` by `depth` x `columns` elements, with the operations that follow its sums, `nest`.
-    `widest`: the most neighbouring channels that can be computed from their sums at once."""
+    `widest`: the largest number of neighbouring channels whose sums these operations can process as one vector."""
 
     nest: Nest
     conv: Convolution
@@ -120,7 +124,8 @@ class Product:
 
     @property
     def piece(self) -> int:
-        """The number of elements that are copied at once: they are contiguous and aligned to their size."""
+        """The number of elements of the data that one instruction copies to shared memory: they are contiguous, and
+        aligned to their total size."""
         return gcd(self.chunk, self.conv.channels, self.pitch * (1 if self.gathered is None else self.conv.strides[1]))
 
     @property
@@ -175,13 +180,13 @@ class Matrix(Product):
 
     @property
     def piece_bytes(self) -> int:
-        """The bytes that the copy engine copies to shared memory for one row of a tile of the data: the depth of a
-        stage, or the channels of one tap of a window if there are fewer."""
+        """The number of bytes that the tensor memory accelerator (TMA) copies to shared memory for one row of a tile of
+        the data: the depth of a stage, or the channels of one tap of a window if they are fewer."""
         return min(self.tile.depth, self.conv.channels) if self.windows else self.tile.depth
 
     @property
     def bordered(self) -> bool:
-        """Whether initial sums differ where windows reach outside their images."""
+        """Whether the initial values of the sums depend on which taps of a window lie outside the image."""
         return self.windows and self.borders.count > 1
 
     @property
@@ -205,8 +210,8 @@ class Matrix(Product):
 
     @property
     def blocks(self) -> int:
-        """The number of tiles of all parts of the depth, which equals the number of blocks, unless blocks are
-        persistent."""
+        """The number of tiles of the result times the number of parts of a split reduction dimension. Each is computed
+        by one thread block, unless blocks are persistent and compute several."""
         return -(-self.rows // self.tile.rows) * (self.packed_columns // self.tile.columns) * self.splits
 
     @property
@@ -219,13 +224,14 @@ class Matrix(Product):
         return self.splits * self.tile.slices * self.steps * self.deep
 
     def pack(self, kernel: Array) -> list[Array]:
-        """Return the weights as `int8[packed_columns, packed_depth]`, padded with zeros, and each channel's correction
-        of its sums, `count zx zw - zx sum w` (zero points zx of the data and zw of the weights w). Where windows reach
-        outside images, there is a correction for each kind of border, which also adds the padding that is not copied.
-        Float weights are returned alone, as bytes.
+        """Return the weights as `int8[packed_columns, packed_depth]`, padded with zeros, and the number that is added
+        to each channel's sums, `count zx zw - zx sum w` (zero points zx of the data and zw of the weights w; `count`
+        weights). Where windows reach outside images, there is such a number for each kind of border, which also adds
+        the padding that is not copied. Float weights are returned alone, as bytes.
 
-        Rows are in the order of shared memory: of each 8 n rows, n the tile's `run`, row 8 i + 2 t + j has channel 2 n
-        t + 2 i + j. So the sums of lane t belong to 2 n neighbours.
+        A row has the weights of one channel; rows are in the order in which shared memory holds them. Of each 8 n rows,
+        n being the tile's `run`, row `8 i + 2 t + j` has channel `2 n t + 2 i + j` (i < n, t < 4, j < 2), so that the
+        sums of lane t of a quad belong to 2 n neighbouring channels.
         """
         codes = (kernel if self.gathered is None else self.gathered.kernel(kernel)).reshape(self.columns, self.depth)
         if not self.format.exact:
@@ -241,7 +247,7 @@ class Matrix(Product):
 
     @property
     def padded(self) -> int:
-        """The code of the padding."""
+        """The quantized value with which the images are padded, from 0 to 255 if the data are unsigned."""
         assert self.padding is not None and isinstance(self.padding.value.owner, arith.ConstantOp)
         found = int(to_numpy(self.padding.value.owner.value))
         return found & 0xFF if self.conv.data.unsigned else found
@@ -252,9 +258,10 @@ class Matrix(Product):
         return np.ascontiguousarray(ordered).reshape(whole.shape)
 
     def pack_floats(self, kernel: Array) -> list[Array]:
-        """Pack float weights. For formats of 16 bits, elements i and i + 4 of each 8 along the depth are neighbours,
-        like the elements of the data that a lane rounds into one word; and two rows are interleaved, so that 64 bytes
-        hold 16 elements of each."""
+        """Round float weights [columns, depth] to the format, and return them packed, as one array of bytes. For 16-bit
+        formats, elements i and i + 4 of every 8 along the depth share a 32-bit word, as in the words of data, which a
+        lane rounds from elements i and i + 4. Every 64 bytes hold 16 elements of one row of the packed weights and the
+        same 16 of the next row."""
         more = ((0, self.packed_columns - self.columns), (0, self.packed_depth - self.depth))
         rounded = self.format.rounded(np.pad(kernel, more))
         assert rounded is not None
@@ -316,7 +323,8 @@ def is_spatial(padding: Padded, producers: Mapping[SSAValue, Producer]) -> bool:
 
 
 def widest_of(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer], columns: int) -> int:
-    """Return how many neighbouring channels can be computed from their sums at once."""
+    """Return the largest number of neighbouring channels, at most 16, whose sums the operations after the product can
+    process as one vector."""
     try:
         types = [*accesses(nest, sums, producers), *(buffer_of(output) for output in nest.op.outputs)]
     except Narrow:
@@ -328,8 +336,8 @@ def widest_of(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer], co
 
 
 def accesses(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
-    """Yield the types of buffers that are read with neighbouring channels in the lanes, except the sums. Raises Narrow
-    if vectors are not possible."""
+    """Yield the types of the buffers, other than the sums of the product, from which an epilogue reads vectors of
+    neighbouring channels. Raises Narrow if it cannot be computed in vectors."""
     if nest is sums or nest.op is sums.op:
         return
     if not can_lift(nest.op.body.block):

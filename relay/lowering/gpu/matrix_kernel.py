@@ -96,17 +96,18 @@ class MatrixKernel:
             when(b, both(b, [mine, inside]), store)
 
     def neighbours(self, step: int, part: int, half: int) -> list[int]:
-        """Return the numbers of a thread's sums in neighbouring columns of one row: `step` is the number of the
-        instruction of 16 rows, `half` selects one of the thread's two rows in it, and `part` counts groups of `run`
-        instructions of 8 columns."""
+        """Return the indices, in a thread's list of sums, of those in neighbouring columns of one row. The tile is
+        computed by instructions of 16 rows by 8 columns: `step` is the number of the 16 rows, `half` selects one of the
+        two rows that the thread has in them, and `part` is the number of a group of `tile.run` times 8 columns."""
         first = 4 * (step * self.tile.column_steps + part * self.tile.run) + 2 * half
         return [first + 4 * n + j for n in range(self.tile.run) for j in range(2)]
 
     # Products
 
     def products(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
-        """Emit the products; return the sums of a thread, and, if the weights have a zero point, the sums of its rows
-        of the data."""
+        """Emit the loop over the depth in which a thread's part of the matrix product is computed. Return two lists:
+        the sums of products in the thread's registers, and the sums of codes by which these are corrected, such as
+        those of the thread's rows of the data if the weights have a zero point; the second may be empty."""
         b, units = self.b, self.units(self.t)
         copies = self.copies(self.t, self.factors, self.m.tile.stages - units.behind, units.fenced)
         copies.prepare()
@@ -142,8 +143,9 @@ class MatrixKernel:
         return found * (self.tile.row_steps // self.tile.starts)
 
     def starting_of_rows(self, offsets: SSAValue) -> list[SSAValue]:
-        """Return the initial values of a thread's sums where windows reach outside their images, so that each row has
-        its own."""
+        """Return the initial values of a thread's sums for a convolution whose windows reach outside of the images. The
+        initial values then depend on the row of the result as well as the column: on which taps of the row's window are
+        outside of the image (`border`)."""
         b, t, tile, lanes = self.b, self.t, self.tile, 2 * self.tile.run
         self.offsets, found = [], list[SSAValue]()
         column = b.plus(b.plus(t.first_column, t.warp_column), b.times(t.rem(t.lane, QUAD), lanes))
@@ -162,7 +164,7 @@ class MatrixKernel:
         return found
 
     def row(self) -> Index:
-        """Return the first row of a thread."""
+        """Return the index of the first row of the result of which the thread has sums."""
         t = self.t
         return self.b.plus(self.b.plus(t.first_row, t.warp_row), t.div(t.lane, QUAD))
 
@@ -184,8 +186,9 @@ class MatrixKernel:
         total: SSAValue | None,
         unravel: Callable[[Index], list[Index]],
     ) -> None:
-        """Emit the operations that follow neighbouring sums of a thread in one row, from `column` of its warp on, and
-        store the results; if the depth is split, store the sums."""
+        """Apply the epilogue to `values`, neighbouring sums of a thread in row `row` of the product, and store the
+        results; if the sums are only parts, since the depth is split, store the sums themselves. `column`: the column
+        of the first sum relative to the warp's columns and the thread's place in them."""
         b, t, lanes, m = self.b, self.t, self.m.lanes, self.m
         start = b.plus(b.plus(t.first_column, t.warp_column), b.times(self.quad, len(values)))
         start = b.plus(start, column)
@@ -221,8 +224,9 @@ class MatrixKernel:
         return b.add(arith.SubiOp(value, scaled)).result
 
     def result(self, dims: list[Index], value: SSAValue, border: Index = 0) -> None:
-        """Compute and store the results at a point, or at some neighbours, from the sums `value`, after the corrections
-        for zero points are added. `border`: where the corrections of the point's row begin in their buffer."""
+        """Add the corrections for zero points to `value`, the sum of products at the indices `dims` or a vector of the
+        sums from there on, then compute and store the kernel's results. `border`: the index in the buffer of
+        corrections where those of the row begin."""
         b, nest, points = self.b, self.m.nest, self.points
         column = dims[-1]
         if self.points.lanes > 1:

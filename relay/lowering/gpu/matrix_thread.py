@@ -20,14 +20,15 @@ BANKS = 128
 
 
 class MatrixThread:
-    """The values that the copies and products of one thread share: its number in its slice of the block, the block's
-    part of the depth, the first step and the start of the stages of the slice, the first row and column of the block's
-    tile, the offsets in the tile of the warp's first row and column, and the shared memory, as bytes and as elements of
-    the data.
+    """The position of one thread, as values that its copies and products use. `number`: the thread's index in its slice
+    of the block; `part`: the index of the block's part of the depth; `first_step`, `start`: the slice's first step, and
+    the byte at which its stages start; `first_row`, `first_column`: those of the block's tile; `warp_row`,
+    `warp_column`: the offsets of the warp's first row and column in the tile; `shared`, `numbers`: the block's shared
+    memory, as bytes and as elements of the data.
 
     A row of 64 bytes is stored in shared memory as four chunks of 16, chunk c of row r at c xor (r / 2 mod 4), so that
-    eight rows' chunks use all banks; a row of 128 bytes as eight, chunk c at c xor (r mod 8). `shared`: the block's
-    shared memory, if it was requested before.
+    eight rows' chunks use all banks; a row of 128 bytes as eight, chunk c at c xor (r mod 8). The constructor allocates
+    shared memory unless it is given as `shared`.
     """
 
     def __init__(
@@ -72,7 +73,9 @@ class MatrixThread:
         return below(self.b, a, bound)
 
     def place(self, row: Index, chunk: Index) -> Index:
-        """Return the offset of a chunk of a row in a stage."""
+        """Return the offset in bytes at which a chunk, 16 bytes, of a tile's row is stored in a pipeline stage. The
+        chunks of a row are permuted, so that threads which access the same chunk of several rows use different
+        banks."""
         twist = self.rem(self.div(row, BANKS // self.tile.depth), self.chunks)
         turned = binary(self.b, arith.XOrIOp, chunk, twist)
         return self.b.plus(self.b.times(row, self.tile.depth), self.b.times(turned, CHUNK))

@@ -44,7 +44,11 @@ def pack_saturated(module: GpuModuleOp) -> None:
 
 
 def extract_by_dots(module: GpuModuleOp) -> None:
-    """addi(shli(ext %x : vector<Nxi8>, n), base)  =>  lane by lane, dp2a(2^n, word, base)"""
+    """addi(shli(ext %x : vector<Nxi8>, n), base)  =>  for each lane, dp2a(factors, word, base)
+
+    `word`: the 32-bit word of %x that contains the lane's code. `dp2a` adds to `base` the products of two neighbouring
+    codes of the word with two factors: 2^n for the lane's code, 0 for the other.
+    """
     for op in [op for op in module.walk() if isinstance(op, arith.AddiOp)]:
         shift, base = op.lhs.owner, splat(op.rhs)
         if not isinstance(shift, arith.ShLIOp) or base is None or (places := splat(shift.rhs)) is None:
@@ -71,9 +75,9 @@ def are_words(value: SSAValue, element: Attribute) -> bool:
 
 
 def clipped(value: SSAValue) -> tuple[SSAValue, str] | None:
-    """Return the value that is clipped to a range of codes, and the name of the codes; None if `value` is not clipped
-    to such a range. The outermost clips are omitted if their bounds are those of all codes, because saturation applies
-    them anyway."""
+    """If `value` is clipped to a range of 8-bit codes, return a value that only has to be saturated to obtain it, and
+    the name of the codes' type; else None. The outermost clips are skipped for this if their bounds are those of the
+    whole type."""
     bounds: list[tuple[SSAValue, int]] = []
     low, high, inner = -(2**31), 2**31 - 1, value
     while isinstance(owner := inner.owner, CLIPS) and (bound := splat(owner.rhs)) is not None:
@@ -110,7 +114,8 @@ def lanes_of(b: LoopBuilder, value: SSAValue) -> list[SSAValue]:
 
 
 def before(op: Operation) -> LoopBuilder:
-    """Return a builder that appends operations to a new block, with the location of `op`."""
+    """Return a builder of the operations that will replace `op`: it collects them in a block of its own, which
+    `replace` inserts before `op`, and gives them the location of `op`."""
     b = LoopBuilder(Block())
     b.location = op.location
     return b
@@ -129,13 +134,15 @@ def replace(op: Operation, b: LoopBuilder, value: SSAValue) -> None:
 
 
 def word(b: LoopBuilder, lanes: Sequence[SSAValue], codes: str) -> SSAValue:
-    """Pack four integers into the bytes of a word, saturated."""
+    """Return a 32-bit word whose bytes, the lowest first, are the four integers `lanes`, saturated to 8 bits (`codes`:
+    `s8` or `u8`)."""
     upper = pack(b, lanes[3], lanes[2], b.constant(0, i32), codes)
     return pack(b, lanes[1], lanes[0], upper, codes)
 
 
 def pack(b: LoopBuilder, second: SSAValue, first: SSAValue, rest: SSAValue, codes: str) -> SSAValue:
-    """Pack two integers, saturated, into the lower bytes of a word, and the lower bytes of another word above them."""
+    """Return a 32-bit word: byte 0 is `first` and byte 1 `second`, both saturated to 8 bits (`codes`: `s8` or `u8`);
+    bytes 2 and 3 are the lower two bytes of `rest`."""
     op = llvm.InlineAsmOp(PACK.format(codes=codes), "=r,r,r,r", [second, first, rest], [i32], 0)
     found = b.add(op).res
     assert found is not None

@@ -1,6 +1,6 @@
 """Products of two computed factors by the matrix units of single warps: threads copy rows of both factors to shared
-memory, through registers, and transpose the second factor if it is stored as [depth, columns]. Floats are rounded on
-the way.
+memory, through registers, and transpose the second factor if it is stored as [depth, columns]. Floats are rounded to
+the precision of the matrix units before they are stored in shared memory.
 
 Unlike products with constant weights, nothing is packed first, and the sums that zero points require are computed here,
 by products with ones.
@@ -31,8 +31,8 @@ from relay.lowering.indices import below, binary, both, quotient, remainder
 from relay.lowering.shaped import buffer_of, is_vector
 
 FOUR = 4
-"""The number of columns of a transposed factor that a thread reads at once, and of bytes of a column that it writes at
-once."""
+"""While it transposes a factor, a thread reads this number of neighbouring columns at once, and writes this number of
+bytes of each column at once."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,15 @@ class Pair:
     turned: bool
 
     def tiled(self, tile: Tile, lanes: int) -> Matrix:
-        """Return one of the products, divided into tiles."""
+        """Return the description of one product whose result is divided into tiles of the form `tile`; `lanes`: the
+        number of neighbouring elements that a thread stores at once."""
         parts = {field.name: getattr(self.product, field.name) for field in fields(Product)}
         return Matrix(**parts, tile=tile, splits=1, bulk=False, lanes=lanes, part_lanes=1)
 
 
 class PairKernel(MatrixKernel):
-    """Emits the work of one thread for one tile of the result of a batch of products of two computed matrices (`pair`);
-    `matrix` describes one product of the batch, divided into tiles."""
+    """Emits the work of one thread for one tile of the result of a batched matrix product whose factors are both
+    computed at run time. `pair` describes the batch, `matrix` one product of it, divided into tiles."""
 
     def __init__(
         self, builder: LoopBuilder, pair: Pair, matrix: Matrix, points: PointEmitter, factors: Sequence[SSAValue]
@@ -61,7 +62,8 @@ class PairKernel(MatrixKernel):
         self.pair = pair
 
     def emit_block(self, block: Index, thread: Index) -> None:
-        """Emit the tile of a block."""
+        """Emit the work of one thread on the tile of results that its block computes. `block`: the block's number, in
+        which the tiles of all products of the batch are counted; `thread`: the thread's number in the block."""
         b, blocks = self.b, self.m.blocks
         self.number = quotient(b, block, blocks) if self.pair.count > 1 else 0
         tile = remainder(b, block, blocks) if self.pair.count > 1 else block
@@ -86,13 +88,14 @@ class PairKernel(MatrixKernel):
         return found[: self.tile.sums], found[self.tile.sums :]
 
     def pair_copies(self) -> PairCopies:
-        """Return the emitter of the copies of both factors."""
+        """Return the emitter of this thread's copies of both factors of the product from global to shared memory."""
         return PairCopies(self.t, self.factors, self.pair, self.number)
 
 
 @dataclass(frozen=True)
 class Part:
-    """Elements of a step that a thread copies: `read` loads them for a step, `write` stores them in a stage."""
+    """The elements of a factor that one thread copies for a step of the loop over the depth: `read(step)` loads them
+    from global memory, `write(stage, values)` stores them in the shared memory of a pipeline stage at that offset."""
 
     read: Callable[[Index], list[SSAValue]]
     write: Callable[[Index, Sequence[SSAValue]], None]
@@ -118,7 +121,8 @@ class PairCopies:
         return self.rows(source, self.m.rows, self.t.first_row, self.t.tile.rows, 0, False)
 
     def second(self, source: SSAValue) -> Iterator[Part]:
-        """Yield the parts of the second factor that the thread copies; it follows the first factor in a stage."""
+        """Yield the parts of the second factor that this thread copies to shared memory. Each stage there holds the
+        tile of the first factor, then that of the second."""
         t, start = self.t, self.t.tile.rows * self.t.tile.depth
         if self.pair.turned:
             return self.columns(source, start)
@@ -129,7 +133,8 @@ class PairCopies:
         return [part.read(step) for part in self.parts]
 
     def store(self, loaded: Sequence[Sequence[SSAValue]], stage: Index) -> None:
-        """Store the loaded parts in the stage that starts at `stage`."""
+        """Store the parts of the factors that `load` returned in shared memory, in the buffer of one step that starts
+        at byte `stage`."""
         for part, values in zip(self.parts, loaded, strict=True):
             part.write(stage, values)
 
@@ -173,7 +178,9 @@ class PairCopies:
     def known(
         self, source: SSAValue, base: Index, k: Index, pitch: int, inside: SSAValue | None, count: int
     ) -> SSAValue:
-        """Load `count` neighbours at depth `k`, with a stride of `pitch`; zeros beyond the end of the depth."""
+        """Load `count` neighbouring elements of a factor, from offset `base + k * pitch` on, where `k` is a position
+        along the depth and `pitch` the distance from one position to the next. Return zeros where `inside` is false,
+        and where `k` is beyond the end of the depth."""
         b, depth = self.b, self.m.depth
         if depth < self.m.packed_depth or self.m.steps > 1:
             inside = both(b, [inside, below(b, k, depth)])
@@ -185,8 +192,8 @@ class PairCopies:
         return b.select(inside, value, b.broadcast(b.constant(0, self.m.conv.data.element), count))
 
     def columns(self, source: SSAValue, start: int) -> Iterator[Part]:
-        """Yield the parts of a transposed factor that the thread copies: each has four neighbouring columns of
-        `together` rows, so that the elements of a column fill a 32-bit word."""
+        """Yield the parts of a transposed factor that the thread copies. Each has four neighbouring columns, and for
+        each column `self.together` elements, whose rows are consecutive and which fill a 32-bit word."""
         b, t, columns = self.b, self.t, self.m.columns
         groups = t.tile.columns // FOUR
         for number in range(t.tile.depth // FOUR * groups // t.tile.threads):
@@ -201,9 +208,11 @@ class PairCopies:
     def turned(
         self, source: SSAValue, base: Index, k: Index, inside: SSAValue | None, column: Index, start: int
     ) -> Part:
-        """Return a part that transposes four neighbouring columns, the first of which is number `column` of the tile.
-        At each step it reads them from `together` rows of `source`, from row `k` of the step on, and stores each
-        column's elements contiguously in a stage. `base`: the offset of the columns in `source`."""
+        """Return a copy of four neighbouring columns of `source` to shared memory, transposed. In each step of the loop
+        over the depth, it reads `together` rows, the first of which is `k` rows after the start of the step, and stores
+        the elements of each column side by side in a pipeline stage. `column`: the first column, counted within the
+        tile; `base`: its offset in `source`; `start`: the offset in the stage. Where `inside` is false, zeros are
+        stored."""
         b, t, together = self.b, self.t, self.together
         row = self.row(column)
         chunk, rest = t.div(k, CHUNK // self.size), t.rem(k, CHUNK // self.size)
@@ -225,7 +234,7 @@ class PairCopies:
         return Part(read, write)
 
     def line(self, place: Index) -> Index:
-        """Return the row of a transposed factor that contains a position of the depth."""
+        """Return the row of a transposed factor that has the elements number `place` of the reduction dimension."""
         return place
 
     def transposed(self, lines: Sequence[SSAValue]) -> list[SSAValue]:
@@ -274,8 +283,9 @@ class PairCopies:
 
 
 class CodePairs(WarpProducts):
-    """Emits the products of codes of one thread of a warp. If the data has a zero point, the sums of the second
-    factor's columns follow all other sums, 4 for each 8 columns."""
+    """Emits one thread's part of the matrix products of codes that its warp computes. If the data has a zero point, the
+    sums of the columns of the second factor are computed, too: as products with a matrix of ones, whose accumulators, 4
+    for each instruction's 8 columns, follow all others in the list of sums."""
 
     def __init__(self, thread: MatrixThread):
         super().__init__(thread)
@@ -293,7 +303,8 @@ class CodePairs(WarpProducts):
                 sums[at : at + 4] = self.product(ones, weights, sums[at : at + 4])
 
     def finish(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """Return the sums minus the contribution of the data's zero point, which depends on the sums of the columns."""
+        """Return the sums of products minus the contribution of the data's zero point, for which the sums of the second
+        factor's columns are used; the sums of columns are left out of the result."""
         b, zx, zw = self.b, self.conv.data.zero_point, self.conv.kernel.zero_point
         if not zx:
             return list(sums)
@@ -306,5 +317,6 @@ class CodePairs(WarpProducts):
 
 
 def pairs(thread: MatrixThread) -> WarpProducts:
-    """Return the emitter of the products, of codes or of floats."""
+    """Return the emitter of a thread's part of the product of two computed matrices: `CodePairs` if the elements are
+    codes, `RoundedProducts` if they are floats."""
     return CodePairs(thread) if thread.m.format.exact else RoundedProducts(thread)

@@ -1,4 +1,5 @@
-"""Elements of buffers as scalar code, or several neighbours along the last dimension as vectors."""
+"""Emits the elements of tensors in GPU kernels, loaded from memory or computed where they are read: single elements, or
+vectors of neighbours along the last dimension."""
 
 from __future__ import annotations
 
@@ -23,12 +24,11 @@ Producer = Nest | Padded
 
 
 class PointEmitter:
-    """Emits the computation of single elements of tensors that are not stored in memory. With `lanes` above 1, the last
-    index of an element may be a vector's first element: then the vector of `lanes` elements is computed, and the index
-    is in the set `wide`. `special`: a function that emits faster code for some loop nests; `members`: the threads among
-    which reductions are divided; `tables` reads constants with a value per channel. `matrices`: all indices but the
-    last two are always 0, so that buffers are viewed as matrices. `selects`: padding is inserted by a select, not by a
-    branch."""
+    """Emits the computation of single elements of tensors that are not stored in memory, or of vectors of `lanes`
+    neighbouring elements: where the last index of an access is in the set `wide`, a vector begins at it. `special`: a
+    function that emits faster code for some loop nests; `members`: the threads among which reductions are divided;
+    `tables` reads constants with a value per channel. `matrices`: all indices but the last two are always 0, so that
+    buffers are viewed as matrices. `selects`: padding is inserted by a select, not by a branch."""
 
     def __init__(
         self,
@@ -52,7 +52,8 @@ class PointEmitter:
         self.wide: set[SSAValue] = set()
 
     def element(self, buffer: SSAValue, at: Sequence[Index]) -> SSAValue:
-        """Return the element at these indices: a vector if the last index is wide."""
+        """Return the element of a buffer at these indices, or the vector of `lanes` elements from there on if the last
+        index is in `wide`. An element that is not in memory is computed."""
         if not is_buffer(buffer.type):
             return buffer
         match self.producers.get(buffer):
@@ -176,7 +177,8 @@ class PointEmitter:
         return self.computed(block, [*values, *accumulators], dims)
 
     def computed(self, block: Block, values: Sequence[SSAValue], dims: Sequence[Index]) -> list[SSAValue]:
-        """Return the values that a region yields for these arguments, which are vectors if any argument is one."""
+        """Emit the body `block` of a linalg op with `values` as its arguments at the iteration `dims`, and return the
+        values that it yields. They are vectors if any of `values` is one."""
         if not any(is_vector(value.type) for value in values):
             return clone_scalar(self.b, block, values, dims)
         wide = [v if is_vector(v.type) or is_buffer(v.type) else self.b.broadcast(v, self.lanes) for v in values]

@@ -32,8 +32,9 @@ from relay.lowering.shaped import buffer_of
 
 @dataclass(frozen=True)
 class RowAttention:
-    """The parts of an attention: the nest of the scores, the chain on their rows, the final nest, and the reduction
-    over values in it, which reads the chain's result."""
+    """The parts of an attention: `scores`, the loop nest that multiplies queries and keys; `chain`, the operations on
+    each row of scores, whose result is the softmax weights; `sums`, the nest of the sums of values with these weights;
+    `last`, the nest that stores the final results, which contains `sums`."""
 
     scores: Nest
     chain: Chain
@@ -42,18 +43,19 @@ class RowAttention:
 
     @property
     def weights(self) -> SSAValue:
-        """The result of the chain."""
+        """The buffer of the softmax weights: the result of the last operation of `chain`."""
         return self.chain.ops[-1].outputs[0]
 
     def weights_bytes(self, rows: int) -> int:
-        """Return the bytes of memory for the chain's results of `rows` rows, in whole words."""
+        """Return the number of bytes of shared memory for the softmax weights of `rows` rows (one for each query),
+        rounded up to whole words of 4 bytes."""
         size = rows * self.chain.size * dtype_of(buffer_of(self.weights).element_type).itemsize
         return -(-size // WORD) * WORD
 
 
 class KeptRows(PointEmitter):
-    """Reads the chain's results from the block's shared memory: the rows of the team's queries, from query `first`
-    on."""
+    """Emits reads of elements, where those of the softmax weights are read from the block's shared memory. This has the
+    rows of weights of the queries that the block computes; those of the thread's team begin with query `first`."""
 
     def __init__(self, b: LoopBuilder, producers: Mapping[SSAValue, Producer], parts: RowAttention, rows: int):
         super().__init__(b, producers)
@@ -66,7 +68,7 @@ class KeptRows(PointEmitter):
         self.first: Index = 0
 
     def row(self, query: Index) -> Index:
-        """Return the offset of a query's row."""
+        """Return the offset, in elements of the shared memory, at which the softmax weights of a query begin."""
         b = self.b
         return b.times(b.plus(self.start, minus(b, query, self.first)), self.size)
 
@@ -77,8 +79,9 @@ class KeptRows(PointEmitter):
 
 
 class RowAttentionKernel:
-    """Emits the work of one thread of a team that computes `queries` neighbouring queries. `dims`: the indices of the
-    head, then the number of the group of queries."""
+    """Emits the work of one of the threads (a team of a GPU block) that together compute the attention of `queries`
+    neighbouring queries. `dims`: the indices of the batch and head, then the number of this group of `queries`
+    queries."""
 
     def __init__(
         self, b: LoopBuilder, parts: RowAttention, points: KeptRows, members: Members, dims: list[Index], queries: int
@@ -120,8 +123,8 @@ class RowAttentionKernel:
             when(b, both(b, [inside, there]), lambda column=column: self.results(column))
 
     def sums(self, nest: Nest, column: Index, dots: int = 0) -> list[SSAValue]:
-        """Emit the reduction `nest` at a column for each query, and return the results. `dots`: the largest number of
-        codes that a dot product may read at once; 0 for none."""
+        """Emit the reduction `nest` for one element of each query's row, that in column `column`; return the results,
+        one per query. `dots`: the largest number of codes that a dot product may read at once; 0 for none."""
         places = [nest.dims([*self.heads, query, column]) for query in self.queries]
         starts = [self.points.starting(nest, dims)[0] for dims in places]
         dot = dot_of(nest, self.points.producers, dots) if dots else None
@@ -130,7 +133,8 @@ class RowAttentionKernel:
         return self.points.reduce(nest, places, nest.reduction, starts)
 
     def results(self, column: Index) -> None:
-        """Compute and store a channel's results for all queries."""
+        """Compute and store the attention's results for all queries of the team, in one column: a channel of the
+        values."""
         sums, last = self.sums(self.parts.sums, column), self.parts.last
 
         def special(points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:

@@ -28,14 +28,16 @@ def is_read_elsewhere(buffer: SSAValue, chain: Chain) -> bool:
 
 
 def pieces(size: int, lanes: int, team: int) -> int:
-    """Return the most groups of neighbours of a row that a thread has."""
+    """Return the largest number of vectors that a thread processes if `team` threads divide a row of `size` elements
+    into vectors of `lanes` consecutive elements."""
     return -(-size // (lanes * team))
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Neighbours of a row that belong to a thread: the column at which they start, and whether they exist, None if they
-    always do. Those that do not exist repeat the last ones of the row."""
+    """A vector of adjacent row elements that one thread processes. `column`: the index of its first element. `inside`:
+    an i1 that is true if the vector lies inside the row; None if it always does. A vector outside the row is replaced
+    by the last vector of the row."""
 
     column: Index
     inside: SSAValue | None
@@ -87,7 +89,8 @@ class RowEmitter:
             self.store_numbers([buffer for buffer in self.numbers if is_read_elsewhere(buffer, self.chain)])
 
     def compute(self, op: Scheduled) -> None:
-        """Emit one operation."""
+        """Emit one operation of the chain for the thread's elements of the row. Its results stay in registers: in
+        `numbers` if there is one value per row, else in `kept`."""
         if isinstance(op, linalg.FillOp):
             self.numbers[op.outputs[0]] = op.inputs[0]
         elif is_reduction(op):
@@ -113,7 +116,9 @@ class RowEmitter:
             when(self.b, both(self.b, [self.inside, piece.inside]), partial(self.points.store, value, output, place))
 
     def values(self, op: linalg.GenericOp, number: int, carried: Sequence[SSAValue]) -> list[SSAValue]:
-        """Return the values that an operation yields for a piece of the row."""
+        """Emit the body of an operation for piece `number` of the thread's elements of the row (neighbours that it
+        processes as a vector), and return the values that it yields. `carried`: the accumulators of a reduction;
+        empty for the operation's initial outputs."""
         dims = [*self.dims]
         if len(op.iterator_types) > len(dims):
             dims.append(self.pieces[number].column)
@@ -123,7 +128,9 @@ class RowEmitter:
         return self.points.computed(block, [*read, *(carried or op.outputs)], dims)
 
     def operand(self, value: SSAValue, map: AffineMap, number: int, dims: Sequence[Index]) -> SSAValue:
-        """Return an operand's elements for a piece, or its value for the row. Each element is read once."""
+        """Return an operand's elements in piece `number` (neighbours of the row that the thread processes as a vector),
+        or its only value for the row. `dims`: the loop indices at which `map` is evaluated. An element that was read
+        before is not read again."""
         if value in self.numbers:
             return self.numbers[value]
         key = (value, "" if (value, "") in self.kept else str(map))

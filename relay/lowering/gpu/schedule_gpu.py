@@ -104,22 +104,25 @@ class FunctionScheduler:
         self.kernel = self.attend(Kernel(target, self.given, self.fused))
 
     def run(self) -> None:
-        """Decide, record the decisions in the function's attribute, and emit the body."""
+        """Decide the schedule, record it in the function's attribute `relay.schedule`, and emit the new body."""
         chosen = self.decide()
         if chosen:
             write(self.function, [each.schedule for each in chosen.values()])
         self.emit(chosen)
 
     def find_rows(self, target: GpuTarget) -> dict[Operation, Chain]:
-        """Return the chains of operations on the same rows by the last operation of each; none if the function's
-        attribute asks for other strategies. All operations but the last are added to `done`."""
+        """Return the chains of operations on the same rows, by the last operation of each; none if the function's
+        schedule attribute names other strategies. The launch for the last operation computes the whole chain, so the
+        others are added to `self.done`, the operations that need no launch of their own."""
         kinds = RowsSchedule, AttentionSchedule, RowAttentionSchedule
         chains = [*chains_of(self.order, target)] if self.may_be(*kinds) else []
         self.done += [op for chain in chains for op in chain.ops[:-1]]
         return {chain.ops[-1]: chain for chain in chains}
 
     def attend(self, kernel: Kernel) -> Kernel:
-        """Return the kernel with its attentions; all operations of each but the last are added to `done`."""
+        """Return the kernel with the attentions that were found in it, for matrix units and for single rows. A launch
+        for the last operation of an attention computes all of it, so the other operations are added to `done`, the
+        operations that need no launch of their own."""
         launched = [op for op in launches(self.order) if op not in self.done]
         units = kernel.target.matrix_units and self.may_be(AttentionSchedule)
         attentions = dict(attentions_of(kernel, launched)) if units else {}
@@ -136,8 +139,9 @@ class FunctionScheduler:
         return named <= {None, *(kind.strategy for kind in kinds)}
 
     def find(self) -> Fused:
-        """Return the buffers that need no memory, and the fills that only initialise a later operation; these
-        operations are added to `done`."""
+        """Find the buffers that need no memory, because their readers compute the elements themselves, and the fills
+        that only initialise a later operation. The operations that write these buffers and these fills need no launch,
+        and are added to `self.done`."""
         producers: dict[SSAValue, Producer] = {}
         pending: dict[Operation, list[linalg.FillOp]] = {}
         frames: dict[Operation, tuple[SSAValue, Padded]] = {}
@@ -188,8 +192,8 @@ class FunctionScheduler:
         return {known.index(op): op for op in launched}
 
     def decide(self) -> dict[Operation, Chosen]:
-        """Return a strategy and its schedule for each operation that is not fused, following the function's attribute.
-        Raises InvalidArgument for an attribute that does not apply."""
+        """Return a strategy and its schedule for each operation that is not fused. Decisions that the function's
+        attribute `relay.schedule` prescribes are kept. Raises InvalidArgument for an attribute that does not apply."""
         numbers, where, entries = self.numbered, place_of(self.function), entries_of(self.function)
         if threads_of(self.function) is not None:
             raise InvalidArgument(where, "has threads, which are a CPU's", "block is how many a launch's block has")
@@ -260,8 +264,9 @@ def launches(ops: Iterable[Operation]) -> Iterator[Scheduled]:
 
 
 def entries_by_number(entries: Sequence[Entry], numbers: Sequence[int], where: str) -> dict[int, Entry]:
-    """Return an attribute's entries by the number of the operation; an entry without number belongs to the only
-    operation. Raises InvalidArgument."""
+    """Return the entries of the attribute `relay.schedule` by the number of the operation that each describes. An entry
+    without a number describes the kernel's only operation. Raises InvalidArgument, with the place `where`, if a number
+    is missing, unknown, or used twice."""
     found: dict[int, Entry] = {}
     for entry in entries:
         number = numbers[0] if entry.op is None and len(numbers) == 1 else entry.op

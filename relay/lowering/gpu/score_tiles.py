@@ -25,8 +25,9 @@ KEY_STAGES = 2
 
 @dataclass(frozen=True)
 class Scores:
-    """The first product, divided into tiles of keys, and the operations on its rows, which read its sums from `sums`
-    and write the first factor of the second product to `weights`."""
+    """The first product of attention (queries by keys), divided into tiles of keys, and the operations `chain` on its
+    rows, such as softmax. `sums`: the buffer from which these operations read the scores; `weights`: the buffer to
+    which they write the first factor of the product with the values."""
 
     pair: Pair
     matrix: Matrix
@@ -52,7 +53,8 @@ class Scores:
 
 
 class ScoreTiles:
-    """Emits the scores of one thread: of two queries and 8 neighbours of every 32 keys of a tile."""
+    """Emits one thread's scores of attention, tile by tile of the keys: those of two queries, each with 8 consecutive
+    keys of every 32."""
 
     def __init__(
         self, b: LoopBuilder, scores: Scores, points: PointEmitter, factors: Sequence[SSAValue], number: Index
@@ -91,7 +93,8 @@ class ScoreTiles:
 
     @property
     def reads_first_stage(self) -> bool:
-        """Whether the last step of a tile reads the stage that the first one of the next tile fills."""
+        """Whether the last step of a tile reads its keys from the stage (a buffer in shared memory) that the first step
+        of the next tile fills, so that threads must synchronise between two tiles."""
         return self.m.steps % KEY_STAGES == 1
 
     def stage(self, step: int) -> int:

@@ -32,14 +32,16 @@ class Exchange:
         self.words = self.b.add(memref.ViewOp(thread.shared, self.b.index(0), [], type)).result
 
     def place(self, slice: Index, group: int, vector: int) -> Index:
-        """Return the offset in shared memory, in 32-bit words, of this thread's vector `vector` of a group of sums of a
-        slice. Vectors of neighbouring threads are contiguous."""
+        """Return the offset in shared memory, in 32-bit words, at which vector `vector` (`VECTOR` sums) of this
+        thread's group `group` of sums is stored, as computed by slice `slice` of the depth. The vectors with the same
+        numbers of neighbouring threads are contiguous."""
         b, t = self.b, self.t
         number = b.plus(b.times(slice, len(self.groups) * self.each), group * self.each + vector)
         return b.times(b.plus(b.times(number, t.tile.threads), t.number), VECTOR)
 
     def write(self, sums: Sequence[SSAValue]) -> None:
-        """Store all sums of this thread's slice of the depth."""
+        """Store all sums that this thread computed for its slice of the depth in shared memory, where `total` reads
+        them, between two barriers of the block."""
         b = self.b
         b.add(BarrierOp.create())
         for number, group in enumerate(self.groups):
@@ -50,7 +52,8 @@ class Exchange:
         b.add(BarrierOp.create())
 
     def total(self, group: int) -> list[SSAValue]:
-        """Return the sums of a group, added over all slices."""
+        """Emit the additions, over all slices of the depth, of the sums whose indices are `self.groups[group]`; return
+        the totals. They are read from shared memory, where `write` stored them."""
         b, found = self.b, list[SSAValue]()
         for vector in range(self.each):
             total: SSAValue | None = None

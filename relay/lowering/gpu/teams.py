@@ -70,18 +70,21 @@ def join_of(op: linalg.GenericOp) -> Join | None:
 
 
 def is_shareable(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> bool:
-    """Whether threads can divide all reductions of the nest."""
+    """Whether the iterations of all reductions of the nest can be divided among threads, whose partial results are then
+    combined."""
     return all(inner is not None and join_of(inner.op) is not None for inner in reductions(nest, producers))
 
 
 def largest_team(narrow: bool, costs: GpuCosts) -> int:
-    """Return the most threads that divide a result; `narrow`: they must belong to one warp."""
+    """Return the largest number of threads that can compute one result of a reduction together; `narrow`: they must all
+    belong to one warp."""
     return WARP if narrow else min(costs.team_threads, costs.largest_block)
 
 
 def team_size(inner: Sequence[Nest], points: int, codes: int, narrow: bool, costs: GpuCosts) -> int:
-    """Return the number of threads for each of `points` points: enough to keep the device busy, while each has several
-    iterations of the reductions; products are computed `codes` at a time."""
+    """Return the number of threads that share the reductions `inner` of one result. It is large enough to keep the
+    device busy with `points` results, but small enough that each thread has several iterations. `codes`: the products
+    that an iteration sums; `narrow`: the threads must belong to one warp."""
     turns = min(prod(each.sizes[dim] for dim in each.reduction) for each in inner) // codes
     size, most = 1, largest_team(narrow, costs)
     if points and turns >= costs.shared_turns:
@@ -120,8 +123,9 @@ def reductions(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> Itera
 
 
 class Members:
-    """Emits the work of a thread as a member of a team: its iterations, and combining values with the other members.
-    `thread`: its number in its block of `block` threads."""
+    """Emits the work of a thread as a member of a team, the threads that together compute one point such as a row:
+    its iterations, and combining values with the other members. `member`: its number in the team; `thread`: its number
+    in its block of `block` threads."""
 
     def __init__(self, builder: LoopBuilder, team: Team, member: Index, thread: Index = 0, block: int = 0):
         self.b, self.team, self.member = builder, team, member
@@ -157,7 +161,8 @@ class Members:
             inner.results = state.results
 
     def joined(self, values: Sequence[SSAValue], join: Join) -> list[SSAValue]:
-        """Combine some values of all members; every member gets the results."""
+        """Combine each of `values` with the other members' values at the same position, by the operation `join`; every
+        member gets the results."""
         if self.team.shuffles or self.team.size == 1:
             return [self.join(value, join) for value in values]
         return self.in_turn(values, join)

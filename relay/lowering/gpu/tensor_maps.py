@@ -21,13 +21,14 @@ FIELDS = ("dims", "strides", "box", "corners")
 
 @dataclass(frozen=True)
 class TensorMap:
-    """A matrix of bytes: `dims` are the bytes of a row and the number of rows, `strides` the bytes from a row to the
-    next, `box` the bytes and the rows of a tile, whose chunk c of 16 bytes is stored at c xor (r mod 8), r the row
-    (swizzle of 128 bytes; of 64 and 32 if rows of a tile have that length).
+    """A CUDA tensor map of a matrix of bytes: `dims` are the bytes of a row and the number of rows, `strides` the bytes
+    from a row to the next, `box` the bytes and the rows of a tile. Tiles are swizzled in shared memory: chunk c of 16
+    bytes of row r is stored at c xor (r mod 8), or by CUDA's swizzles of 64 and 32 bytes if rows are that short.
 
-    With `corners`, images: `dims` are channels, columns, rows, images, and a tile has the pixels at which windows start
-    (im2col): from the first position, relative to the image's first row and column, to the last position, relative to
-    its last row and column, with a stride.
+    If `corners` is not empty, a map of images, for im2col copies: `dims` are channels, columns, rows and images, and a
+    row of a tile is one pixel of a window. `corners` are the row and column of the first window relative to the image's
+    first pixel, those of the last window relative to its last pixel, and the stride between windows; each number holds
+    for rows and columns alike.
     """
 
     dims: tuple[int, ...]

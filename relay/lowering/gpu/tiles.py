@@ -24,8 +24,9 @@ LONGEST = 256
 
 @dataclass(frozen=True)
 class Tile:
-    """The tile of a block of threads: `rows` x `columns` sums by `down` x `across` warps, with `stages` stages in
-    shared memory; each of `slices` slices of the depth has as many warps, and their sums are added in the end."""
+    """The tile of a block of threads: `rows` x `columns` sums, computed by `down` x `across` warps, with `stages`
+    stages in shared memory. If the depth is divided into several `slices`, each slice has `down` x `across` warps of
+    its own, and the sums of all slices are added at the end."""
 
     rows: int
     columns: int
@@ -51,7 +52,8 @@ class Tile:
 
     @property
     def threads(self) -> int:
-        """The number of threads that divide the sums of a slice."""
+        """The number of threads that compute one slice (a part of the axis that is summed): they divide the tile's sums
+        among themselves, and each slice has threads of its own."""
         return 32 * self.down * self.across
 
     @property
@@ -87,7 +89,8 @@ class Tile:
 
     @property
     def stage_bytes(self) -> int:
-        """The bytes of shared memory of a stage of a slice."""
+        """The number of bytes of shared memory that one stage of the pipeline takes in one slice of the reduction:
+        `depth` bytes for each row and each column of the tile."""
         return (self.rows + self.columns) * self.depth
 
     def legal(self, fold: int, room: int, costs: GpuCosts) -> bool:
@@ -125,7 +128,7 @@ class Tile:
         return costs.matrix_speed
 
     def resident(self, costs: GpuCosts) -> int:
-        """Return the number of blocks that a processor executes at once, as limited by registers."""
+        """Return the number of blocks of threads for which a multiprocessor has enough registers at once."""
         return costs.registers // (costs.thread_registers * self.threads + self.rows * self.columns) // self.slices
 
     def finished(self, costs: GpuCosts) -> float:
@@ -146,7 +149,8 @@ class Tile:
         return time + costs.launch + parts
 
     def work(self, costs: GpuCosts) -> int:
-        """Return the clock cycles in which a processor multiplies a step, and copies the next one."""
+        """Return the clock cycles in which a multiprocessor multiplies one step of the depth of a slice, or copies one
+        stage, whichever is longer: both happen at the same time."""
         products = self.rows * self.columns * self.depth // self.speed(costs)
         return max(products, self.stage_bytes // costs.copy_bandwidth)
 
@@ -233,8 +237,9 @@ class TurnTile(BulkTile):
         return 1
 
     def busiest(self, each: int, steps: int, finished: bool, costs: GpuCosts) -> float:
-        """Return the clock cycles of a processor. Of two groups, one multiplies while the other completes its tile: the
-        time per tile is the longer of both, or half of a group's total time for a tile, if that is more."""
+        """Return the clock cycles of a multiprocessor that computes `each` tiles; `finished`: including the operations
+        that follow the sums. Its two groups of warps alternate: one multiplies while the other completes its tile, so a
+        tile takes the longer of these two times, or half of a group's total time for a tile if that is longer."""
         products, alone = steps * self.work(costs), steps * max(costs.step * self.depth, self.work(costs))
         after = self.finished(costs) * self.rows * self.columns if finished else 0
         turn = max(products, after, (alone + after + costs.turn) / GROUPS)
@@ -255,7 +260,8 @@ class Choice(NamedTuple):
 
 
 def choices(tiles: Sequence[Tile], rows: int, columns: int, depth: int, costs: GpuCosts) -> list[Choice]:
-    """Return each tile with each number of splits that leaves at least two steps. `depth`: bytes of a row."""
+    """Return each tile with each number of parts (`splits`) into which the depth of the product can be divided: 1, or a
+    number for which each part still takes at least two steps of the tile. `depth`: the bytes of a row of the data."""
     return [
         Choice(tile.cost(rows, columns, depth, splits, costs), tile, splits)
         for splits in SPLITS
@@ -271,7 +277,8 @@ def cheapest(choices: Sequence[Choice]) -> Choice:
 
 @lru_cache
 def shapes(kind: type[Tile], fold: int, room: int, costs: GpuCosts) -> tuple[tuple[int, int], ...]:
-    """Return the rows and columns of all legal tiles."""
+    """Return the (rows, columns) of all tiles of the class `kind` that are legal for some numbers of warps. `fold`:
+    columns of packed weights that form one row; `room`: the bytes of shared memory that a block's stages may use."""
     sides = product(range(16, LONGEST + 1, 16), range(8 * kind.run, LONGEST + 1, 8 * kind.run))
     return tuple(shape for shape in sides if layouts(kind, shape, fold, room, costs))
 

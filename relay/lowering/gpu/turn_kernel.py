@@ -52,12 +52,14 @@ class Slot(NamedTuple):
     parity: Index
 
     def values(self, b: LoopBuilder) -> list[SSAValue]:
-        """Return both fields as values that a loop carries."""
+        """Return the number of the stage and the parity of its barrier's phase as 32-bit values, which a loop carries
+        from one iteration to the next."""
         return [word(b, self.stage), word(b, self.parity)]
 
     @staticmethod
     def of(b: LoopBuilder, values: Sequence[SSAValue]) -> Slot:
-        """Return the slot whose stage and parity a loop carries as these values."""
+        """Return the slot of the two 32-bit values that a loop carries, the number of the stage and the parity of its
+        barrier's phase: the inverse of `values`."""
         return Slot(*(b.add(arith.IndexCastOp(value, INDEX)).result for value in values))
 
 
@@ -91,8 +93,8 @@ class Ring(BulkCopies):
         return self.b.plus(self.barrier(stage), self.m.tile.stages * BARRIER_BYTES)
 
     def turn(self, group: Index) -> Index:
-        """Return the address of the barrier that counts warps of the other group that have started all products of a
-        tile."""
+        """Return the address of the barrier at which group `group` of warps waits for its turn to multiply a tile. The
+        warps of the other group arrive at it when they have started the last product of their tile."""
         return self.b.plus(self.free(self.m.tile.stages), self.b.times(group, BARRIER_BYTES))
 
     def start(self) -> None:
@@ -136,7 +138,8 @@ class Ring(BulkCopies):
         self.signal(self.free(stage), condition)
 
     def of(self, thread: MatrixThread) -> Ring:
-        """Return the ring for another tile of the block, with the same memory and barriers."""
+        """Return the ring of stages in shared memory as the emitter for another tile of the block uses it: its memory
+        and barriers are the same."""
         found = Ring(thread, self.maps, self.ahead, True)
         found.memory, found.addresses, found.first = self.memory, self.addresses, self.first
         return found
@@ -179,8 +182,8 @@ class TurnKernel(MatrixKernel):
         when(b, one, partial(self.produce, ring, block))
 
     def tile_of(self, ring: Ring, item: Index, thread: Index) -> Ring:
-        """Return an emitter of operations on the same stages in shared memory, for the tile with number `item` and the
-        thread with number `thread`."""
+        """Return an emitter that works on the shared-memory stages of `ring`, but for the tile with number `item` and
+        the thread with number `thread`."""
         return ring.of(MatrixThread(self.b, self.m, item, thread, ring.t.shared))
 
     def produce(self, ring: Ring, block: Index) -> None:
@@ -197,7 +200,8 @@ class TurnKernel(MatrixKernel):
         self.rolled()
 
     def consume(self, ring: Ring, block: Index, group: Index, unravel: Callable[[Index], list[Index]]) -> None:
-        """Emit the work of a group: every other tile of the block."""
+        """Emit the work of one of the two warpgroups that multiply: each computes every other tile of the persistent
+        block. `ring`: the stages in shared memory from which it reads the factors."""
         b, number = self.b, ring.t.rem(ring.t.number, GROUP)
         instruction(b, TAKE)
         first, other = b.plus(block, b.times(group, self.blocks)), minus(b, 1, group)

@@ -1,6 +1,6 @@
-"""Products of stages by the matrix units of single warps, `ldmatrix` and `mma.sync`: of codes, and of floats, as tf32
-or as two half-precision floats per word. The data is rounded after it is read from shared memory, weights when the
-model is built.
+"""Products of tiles in shared memory by the matrix units of single warps (`ldmatrix` and `mma.sync`): of codes; and of
+floats, which are rounded to tf32, or to half precision, two to a 32-bit word. The data is rounded after it is read from
+shared memory, weights when the model is built.
 
 Layouts of the lanes: PTX ISA, "Matrix Fragments for mma.m16n8k32", and "mma.m16n8k8" and "mma.m16n8k16", whose layouts
 in bytes equal those of codes.
@@ -33,13 +33,15 @@ PRODUCTS = {
 
 
 class WarpProducts:
-    """Emits the products of codes of one thread of a warp. If the weights have a zero point, the sums of the thread's
-    `rows` rows of the data follow its other sums."""
+    """Emits one thread's part of a warp's products of quantized data and weights, by matrix instructions. If the
+    weights have a zero point, `rows` further sums follow the sums of products in the thread's list of sums: they add
+    up the codes of the rows of the data, for the correction by the zero point."""
 
     kind: Attribute = i32
     """The type of the sums."""
     behind = 1
-    """The number of stages that cannot be filled during a step: the stage of that step."""
+    """The number of stages (copies of the operands' tiles in shared memory) that must not be refilled while a step is
+    computed: one, the stage that the step reads."""
     fenced = False
 
     def __init__(self, thread: MatrixThread):
@@ -47,8 +49,9 @@ class WarpProducts:
         self.rows: int = 4 * self.tile.row_steps if self.conv.kernel.zero_point else 0
 
     def prepare(self) -> None:
-        """Compute the offsets in a stage of the rows of data (`left`) and weights (`right`) whose addresses this lane
-        supplies to `ldmatrix`, for each `TAP` bytes of the tile's depth."""
+        """Compute which addresses this lane of the warp supplies to `ldmatrix`: `self.left` for the data, `self.right`
+        for the weights, as offsets from the start of a pipeline stage in shared memory, with one offset for each of the
+        matrix instructions that cover the tile's depth."""
         b, t, tile, lane = self.b, self.t, self.tile, self.t.lane
         halves = range(tile.depth // TAP)
         row = b.plus(t.warp_row, t.rem(lane, 16))
@@ -68,8 +71,9 @@ class WarpProducts:
         return list(sums)
 
     def multiply(self, stage: Index, sums: Sequence[SSAValue], data: Index | None = None) -> list[SSAValue]:
-        """Add all products of a stage to the sums; `data`: the offset of the data's rows, if they are not in the
-        stage."""
+        """Emit the products of the data and weights in a pipeline stage, a buffer of shared memory at offset `stage`;
+        return `sums` with these products added. `data`: the offset of the rows of the data in shared memory if they are
+        not in the stage."""
         b, tile, found, data = self.b, self.tile, list(sums), stage if data is None else data
         for half in range(tile.depth // TAP):
             left = b.plus(data, self.left[half])
@@ -78,7 +82,8 @@ class WarpProducts:
         return found
 
     def weights(self, right: Index) -> list[list[SSAValue]]:
-        """Load two words for each 8 columns of the weights that start at `right`."""
+        """Load the lane's part of the weights of all columns: for every 8 columns, the two 32-bit words that one matrix
+        instruction takes. `right`: the offset in shared memory that the lane supplies to the first `ldmatrix`."""
         b, apart = self.b, 16 // self.m.format.fold * self.tile.depth
         pairs = [self.matrices(b.plus(right, apart * n)) for n in range(self.tile.column_steps // 2)]
         return [pair[part : part + 2] for pair in pairs for part in (0, 2)]
@@ -86,8 +91,8 @@ class WarpProducts:
     def add_products(
         self, a: Sequence[Sequence[SSAValue]], w: Sequence[Sequence[SSAValue]], sums: list[SSAValue]
     ) -> None:
-        """Add products of all rows by all columns to the sums, and each row's elements to its own sums, if the weights
-        have a zero point."""
+        """Add the products of all rows of `a` by all columns of `w` to `sums`. If the weights have a zero point, also
+        add the elements of each row to the row's sums of data, which follow the sums of products."""
         b = self.b
         for row, factors in enumerate(a):
             for column, weights in enumerate(w):
@@ -98,7 +103,8 @@ class WarpProducts:
                 sums[at : at + 4] = self.product(factors, [b.constant(ONES, i32)] * 2, sums[at : at + 4])
 
     def factors(self, words: list[SSAValue]) -> list[SSAValue]:
-        """Convert words of the data to the form in which they are multiplied."""
+        """Convert the data's 32-bit words, as they are in shared memory, to operands of the matrix instruction: here
+        they are unchanged; `FloatProducts` rounds floats to tf32."""
         return words
 
     def matrices(self, at: Index) -> list[SSAValue]:
@@ -161,9 +167,10 @@ class FloatProducts(RoundedProducts):
         return found
 
     def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-        """Return the lane's words of two rows of 16 floats, rounded to half precision: lane t of four has the elements
-        t and t + 4 of each row in a word, then t + 8 and t + 12. `halves`: its floats of the first 8 elements and of
-        the last 8, as `ldmatrix` loads them."""
+        """Return a lane's four words of a matrix instruction's left factor, two floats rounded to half precision each.
+        Of its two rows of 16 elements, the lane has the elements (t, t + 4) of both rows, then (t + 8, t + 12) of both,
+        where t is its number modulo 4. `halves`: its words of elements 0 to 7 and of 8 to 15, as `ldmatrix` loads
+        them."""
         pairs = [[words[row], words[row + 2]] for words in halves for row in range(2)]
         return [half_word(self.b, self.m.format.name, self.floats(pair)) for pair in pairs]
 

@@ -1,8 +1,9 @@
 """Products of codes by groups of four warps: `wgmma.mma_async`, with both factors in shared memory.
 
 Rows of 128 codes are stored in shared memory as the matrix units require (128-byte swizzle): chunk c of row r at c xor
-(r mod 8), and 8 rows in 1,024 bytes. A stage is refilled two steps after it was multiplied: at a barrier, all groups
-have waited for the products of the step before the last, while those of the last may still be in progress.
+(r mod 8), and 8 rows in 1,024 bytes. Shared memory has several buffers, each for the factors of one step of the
+reduction. Products are asynchronous: at a barrier, those of the last step may still be in progress, but all groups have
+waited for those of the step before. So a buffer is refilled two steps after its products were started.
 
 Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions" and "Async proxy".
 """
@@ -96,7 +97,8 @@ class GroupProducts:
         self.t, self.b, self.tile = thread, thread.b, thread.tile
 
     def prepare(self) -> None:
-        """Compute the descriptors of both factors in the first stage."""
+        """Compute the matrix descriptors with which `wgmma` reads both factors from the first stage in shared
+        memory."""
         b, t, tile = self.b, self.t, self.tile
         start = t.div(t.pointer(t.shared), UNIT)
         self.row = t.m.piece_bytes
@@ -106,9 +108,9 @@ class GroupProducts:
         self.right = b.plus(start, right)
 
     def place(self, step: int, taken: int) -> int:
-        """Return where in the first factor's part of a stage an instruction begins to read, in units of `UNIT` bytes,
-        those of matrix descriptors. `step`: the number of the instruction, which multiplies 16 rows of each warp;
-        `taken`: the byte of each row at which it starts."""
+        """Return the offset at which a matrix instruction begins to read the first factor in a stage of shared memory,
+        in units of 16 bytes as in matrix descriptors. `step`: the number of the instruction along the tile's rows;
+        `taken`: the byte of each row at which it begins."""
         piece, inside = divmod(taken, self.row)
         return (piece * self.tile.rows * self.row + step * self.tile.step_rows * self.row + inside) // UNIT
 

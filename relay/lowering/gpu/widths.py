@@ -17,7 +17,7 @@ from relay.lowering.scheduling.body import can_lift
 from relay.lowering.shaped import buffer_of, is_buffer, layout
 
 BYTES = 16
-"""The most bytes of an access of a thread."""
+"""The largest number of bytes that one instruction of a thread can load or store."""
 
 
 class Narrow(Exception):
@@ -25,8 +25,9 @@ class Narrow(Exception):
 
 
 def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> tuple[int, int]:
-    """Return the most neighbouring elements that a thread can compute, and the most with which at least `least` threads
-    have work; both are 1 if neighbours are not contiguous in all buffers that are read and written."""
+    """Return two numbers of neighbouring elements that one thread computes: the largest possible one, and that one
+    halved until at least `least` threads have work or an access has only 4 bytes. Both are 1 if neighbours are not
+    contiguous in every buffer that is read or written."""
     order = nest.output_dims
     if not order:
         return 1, 1
@@ -40,9 +41,10 @@ def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> 
 
 
 def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], least: int) -> tuple[int, int]:
-    """Return, for a copy of `source` into a buffer at `offsets`, whose rest is filled, the most neighbouring elements
-    that a thread can write at once, and the most with which at least `least` threads have work; both are 1 if the last
-    dimension is padded."""
+    """Return two numbers of neighbouring elements that one thread copies at once, for a copy of `source` to `offsets`
+    in a larger buffer whose other elements are filled with a constant: the most that one access can have, and that
+    number halved until at least `least` threads have work, as far as possible. Both are 1 if the last dimension is
+    padded."""
     shape = to.get_shape()
     if not shape or offsets[-1] or shape[-1] != source.get_shape()[-1]:
         return 1, 1
@@ -50,8 +52,9 @@ def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], le
 
 
 def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> tuple[int, int]:
-    """Return the most neighbours along the last dimension of a shape that a thread can access at once; and this number
-    halved until at least `least` threads have work, or until the neighbours have at most 4 bytes."""
+    """Return two numbers of elements that are neighbours along the last dimension: the most that one thread can access
+    in each of the buffers `accesses` with one instruction; and that number halved until at least `least` threads have
+    work, but not below 4 bytes per access."""
     size = min(dtype_of(type.element_type).itemsize for type in accesses)
     most = BYTES // size
     while most > 1 and not (shape[-1] % most == 0 and all(fits(type, most) for type in accesses)):
@@ -80,8 +83,8 @@ def wide_accesses(nest: Nest, producers: Mapping[SSAValue, Producer], last: int)
 
 
 def reads(value: SSAValue, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
-    """Yield the types of buffers that are read for a vector of neighbours along the value's last dimension. Raises
-    Narrow."""
+    """Yield the types of the buffers from which a thread reads vectors to compute neighbours along the value's last
+    dimension. Raises Narrow if these cannot be computed in vectors."""
     match producers.get(value):
         case Padded() as padded:
             if padded.offsets[-1] or padded.shape[-1] != buffer_of(padded.source).get_shape()[-1]:

@@ -62,7 +62,9 @@ def contract(
     shape: Sequence[int],
     reductions: int,
 ) -> SSAValue:
-    """Emit a sum of products, into a new tensor of zeros over the leading dimensions."""
+    """Emit a `linalg.generic` that adds the products of data and kernel to a new tensor of zeros; return its result.
+    Its loops are one for each dimension of `shape`, that of the result, then `reductions` loops that are summed over;
+    `data` and `kernel` are values with their indexing maps."""
     accumulator = e.filled(shape, op.out_dtype, 0)
     output = axes(len(shape) + reductions, *range(len(shape)))
     return e.generic([data, kernel], [(accumulator, output)], reductions, multiply_add(op))[0]
@@ -90,7 +92,8 @@ def first(count: int) -> list[AffineExpr]:
 
 
 def window(op: relay.Conv2dOp, i: int, j: int) -> tuple[AffineExpr, AffineExpr]:
-    """Return row and column in the padded image, for output rows and columns in dimensions 1 and 2."""
+    """Return the row and the column of the padded image that a convolution reads, as affine expressions of the loops:
+    dimensions 1 and 2 are the output row and column, `i` and `j` the dimensions of the kernel's row and column."""
     (sy, sx), (dy, dx) = int_values(op.strides), int_values(op.dilation)
     return sliding(1, sy, i, dy), sliding(2, sx, j, dx)
 

@@ -38,7 +38,8 @@ class Words:
         return self.e((arith.ExtSIOp if self.of == "signed" else arith.ExtUIOp)(x, i32))
 
     def narrowed(self, x: SSAValue) -> Sequence[SSAValue]:
-        """Return a result in the type of the operands."""
+        """Return the quotient or remainder `x`, converted to the type of the operands if these were widened to 32
+        bits."""
         return [self.e(arith.TruncIOp(x, IntegerType(self.width))) if self.short else x]
 
     def quotient(self) -> SSAValue:
@@ -78,8 +79,8 @@ def divide(e: Emitter, op: relay.DivideOp, xs: Sequence[SSAValue]) -> Sequence[S
 
 
 def integer_divide(e: Emitter, a: SSAValue, b: SSAValue, signed: bool) -> SSAValue:
-    """Emit a truncating division, guarded against divisors on which the hardware traps (0, and -1 for the lowest
-    dividend), unless b is another constant."""
+    """Emit a truncating division. Unless b is a constant other than 0 and -1, it is guarded against divisors on which
+    the hardware traps: 0, where the result is 0, and -1 for the lowest dividend, where it wraps."""
     make = arith.DivSIOp if signed else arith.DivUIOp
     if number(b) not in (None, 0, -1):
         return e(make(a, b))

@@ -31,7 +31,8 @@ inside it."""
 
 
 def fusible(op: Operation) -> bool:
-    """Whether the op can be part of a group of elementwise ops."""
+    """Whether the op can be computed in the body of one `linalg.generic` together with other elementwise ops: scalar
+    code is known for it, or it is one of `EPILOGUES`."""
     return is_scalar(op) or type(op) in EPILOGUES
 
 

@@ -62,8 +62,9 @@ def kind(type: Attribute) -> Kind:
 
 @lru_cache(maxsize=4096)
 def signless(type: Attribute) -> Attribute:
-    """Return the type without signedness, which belongs to the ops from stage 2 on; for a narrow type, its type in
-    memory."""
+    """Return the type that replaces a `relay` type in `linalg`: integers without signedness, since there the ops are
+    signed or unsigned, and for a type narrower than its storage, such as bf16, the integer type in which it is
+    stored."""
     if isinstance(type, StoredType):
         return signless(type.storage)
     if is_narrow(type):
@@ -144,8 +145,8 @@ class Clip:
 
 
 def clip_of(op: Operation) -> Clip | None:
-    """Return the clip that ends in a minimum; None if the minimum's operand is not a maximum of a float and a
-    constant."""
+    """Return the clip of a float to a range whose last op, a minimum, is `op`. None if `op` is not the minimum of a
+    constant and a maximum of a float and a constant."""
     if not isinstance(op, arith.MinimumfOp):
         return None
     lower, high = op.lhs.owner, number(op.rhs)

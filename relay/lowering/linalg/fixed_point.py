@@ -29,8 +29,9 @@ rounding round halves up, which is `SINGLE_ROUND`."""
 
 
 def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Emit `tosa.apply_scale` with shift 31 - exponent. For `tflite`, a positive exponent shifts the value left first,
-    with wrap-around. `tonearest` has no such mode, and becomes plain arithmetic."""
+    """Emit `tosa.apply_scale` with shift 31 - exponent. For the rounding `tflite`, a positive exponent shifts the value
+    left first, with wrap-around. The rounding `tonearest` is no rounding mode of `tosa.apply_scale`, and becomes plain
+    arithmetic."""
     value, multiplier, exponent = xs
     if op.rounding.data == "tonearest":
         return [to_nearest(e, value, multiplier, exponent)]

@@ -70,7 +70,8 @@ def joined(e: Emitter, mode: str, hit: SSAValue, update: SSAValue, known: SSAVal
 
 
 def scatter(e: Emitter, op: relay.ScatterOp | relay.ScatterAddOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Lower to loops over the dimensions of the result, and the updates along the axis."""
+    """Lower to a copy of the data and a loop nest over the dimensions of the result and, innermost, the position of an
+    update along the axis: an element changes if that update's index is its own."""
     source, indices, updates = operands
     whole = shape(op.result)
     axis, width = axis_of(op.axis.value.data, len(whole), op.name), len(whole)

@@ -24,8 +24,9 @@ Before = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
 def merged(
     e: Emitter, keys: SSAValue, axis: int, before: Before, wanted: Sequence[IntegerType | None], count: int
 ) -> Sequence[SSAValue]:
-    """Return the first `count` elements in order along an axis: for each of `wanted`, their keys (None), or their
-    indices in an integer type."""
+    """Sort `keys` along an axis by the comparison `before`, and return the first `count` elements of the sorted axis:
+    one tensor for each entry of `wanted`, with their keys if the entry is None, else with their indices before sorting
+    in the entry's integer type."""
     size, width = dims(keys)[axis], 1
     indices: SSAValue | None = None
     results: Sequence[SSAValue] = []
@@ -45,8 +46,9 @@ def merged(
 
 @dataclass(frozen=True)
 class Pair:
-    """Neighbouring runs of `width` elements along an axis, which are merged in pairs. Without `indices`, elements are
-    still at their original positions."""
+    """A pass of the merge sort: sorted runs of `width` elements of `keys` along an axis, of which each two neighbours
+    are merged. `indices`: the original positions of the elements; None in the first pass, where these are their current
+    positions, and if no result needs them."""
 
     keys: SSAValue
     indices: SSAValue | None
@@ -80,14 +82,16 @@ class Place:
         return self.e(arith.MinSIOp(self.e(arith.MaxSIOp(value, low)), high))
 
     def read(self, source: SSAValue, at: SSAValue) -> SSAValue:
-        """Return an element at a position along the axis, on the current line."""
+        """Return the element of `source` at position `at` along the sorted axis; its position along the other axes is
+        that of the result element that is being computed."""
         places = [self.e.index(d) for d in range(len(dims(source)))]
         places[self.pair.axis] = self.e.to_index(at)
         return self.e.extract(source, places)
 
     def results(self, types: Sequence[IntegerType | None]) -> Sequence[SSAValue]:
-        """Return, for each of `types`, the key (for None) or the index of the element that belongs at the current
-        position of the merged result. A bisection finds how many elements of the first run precede it."""
+        """Return values of the element that belongs at the current position of the merged result, one for each of
+        `types`: its key where the type is None, else its index in the unsorted data, in this type. A bisection finds
+        how many elements of the first of the two runs precede it."""
         e, pair, width = self.e, self.pair, self.number(self.pair.width)
         zero, one, end = self.number(0), self.number(1), self.number(self.size - 1)
         here = e(arith.IndexCastOp(e.index(pair.axis), i32))

@@ -37,8 +37,8 @@ def semantics(type: Attribute) -> FloatSemantics:
 
 
 def refusal(op: relay.CastOp) -> tuple[str, str] | None:
-    """Return the reason why a cast has no lowering, and a hint: casts to a float without sign, and casts of 64 bits
-    that round; else None."""
+    """Return the reason why a cast has no lowering, and a hint: for casts to a float type without a sign bit, and casts
+    of 64-bit integers to bf16 or a smaller float type. Return None for all other casts."""
     source, target = tensor(op.input).element_type, op.dtype
     if isinstance(target, ReducedPrecisionFloatType) and not target.SEMANTICS.has_sign:
         return f"has no lowering from {source} to {target}", "casts of constants are folded"
@@ -102,7 +102,8 @@ def negative_zero(form: FloatSemantics) -> bool:
 
 
 def narrow_integer(e: Emitter, value: SSAValue, type: IntegerType) -> SSAValue:
-    """Return an integer of at least 8 bits modulo 2^2 or 2^4, as stored in memory."""
+    """Convert `value`, an integer of at least 8 bits, to the form in which an integer of the narrow type (2 or 4 bits)
+    is in memory: return a byte with its lowest 2 or 4 bits, whose other bits are 0."""
     byte = IntegerType(8)
     if value.type != byte:
         value = e(arith.TruncIOp(value, byte))
@@ -112,8 +113,8 @@ def narrow_integer(e: Emitter, value: SSAValue, type: IntegerType) -> SSAValue:
 def narrow_float(e: Emitter, value: SSAValue, type: Attribute, saturate: bool) -> SSAValue:
     """Return the bits of an f32 rounded to a float of at most 16 bits, halves to even, as `relay.cast` specifies.
 
-    Normal numbers are rounded by integer arithmetic; subnormal ones by adding a number whose last bit has their unit's
-    value.
+    Numbers that are normal in the narrow type are rounded by integer arithmetic; subnormal ones by an f32 addition of a
+    constant whose unit in the last place is the smallest subnormal number.
     """
     form = semantics(type)
     if form is BF16:
@@ -144,8 +145,8 @@ def narrow_float(e: Emitter, value: SSAValue, type: Attribute, saturate: bool) -
 
 
 def narrow_to_bf16(e: Emitter, value: SSAValue) -> SSAValue:
-    """Return the upper 16 bits of an f32, rounded including the sign bit, so that numbers beyond the largest become
-    infinities."""
+    """Return the 16 bits of the bf16 nearest to an f32, halves to even. The rounding is an addition to the f32's bits,
+    whose carry reaches the exponent: numbers beyond the largest bf16 become infinities. NaNs stay NaN."""
     bits, lost = e(arith.BitcastOp(value, i32)), e.constant(16, i32)
     odd = e(arith.AndIOp(e(arith.ShRUIOp(bits, lost)), e.constant(1, i32)))
     rounded = e(arith.AddiOp(e(arith.AddiOp(bits, e.constant((1 << 15) - 1, i32))), odd))
@@ -162,7 +163,8 @@ def beyond(form: FloatSemantics, saturate: bool) -> int:
 
 
 def nan_of(form: FloatSemantics) -> int:
-    """Return the bits of a NaN, without sign if it has one; of negative zero if the format has no NaN."""
+    """Return the bits of a NaN, whose sign bit is 0 if the format allows it, or of negative zero if the format has no
+    NaN."""
     if form.nonfinite is FloatNonfiniteBehavior.IEEE:
         return form.max_exponent << form.mantissa_bits | 1 << (form.mantissa_bits - 1)
     finite = form.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY

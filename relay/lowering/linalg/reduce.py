@@ -99,7 +99,8 @@ def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[S
 
 
 def code_key(e: Emitter, op: relay.ArgOp, code: SSAValue) -> SSAValue:
-    """Return an integer with the order of the codes, from -128 to 127."""
+    """Return an 8-bit code as a signed i16 from -128 to 127, which compares as the codes do: a signed code itself, or
+    an unsigned one minus 128."""
     if kind(tensor(op.input).element_type) != "unsigned":
         return e(arith.ExtSIOp(code, i16))
     return e(arith.SubiOp(e(arith.ExtUIOp(code, i16)), e.constant(128, i16)))

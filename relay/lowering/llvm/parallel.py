@@ -115,9 +115,9 @@ class Captured:
     constants: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
 
     def add(self, value: SSAValue) -> None:
-        """Capture a value. Views are recomputed in the loop's function: as arguments, neither of two pointers to the
-        same memory could be `noalias`. Broadcasts are recomputed, too: as arguments, each would occupy a register from
-        the start."""
+        """Add a value to what the loop reads. Views of buffers are recomputed in the loop's function: if it received a
+        view and its buffer, neither pointer could be `noalias`. Broadcasts are recomputed, too, since each would
+        otherwise occupy a register from the start."""
         if value in self.constants or value in self.values:
             return
         owner = value.owner

@@ -20,13 +20,15 @@ from collections.abc import Sequence
 
 REPEAT = "relay_repeat"
 TEAM, ARENAS, STRIDE, NEXT, END, TENSORS = range(1, 7)
-"""The indices of words in the table that `@relay_repeat` takes (see the module), other than the number of batch
-elements, which is word 0."""
+"""The indices of words in the table that is the argument of `@relay_repeat`: the team of threads, the number of arenas,
+the bytes from one arena to the next, the next batch element that no thread has taken, the end of those that threads
+take, and the first of the tensors' addresses. Word 0 is the number of batch elements."""
 
 
 def repeat_text(entry: str, sizes: Sequence[int], forking: bool) -> str:
-    """Return the text of `@relay_repeat` for an `entry` whose inputs and outputs have `sizes` in bytes; `forking`: the
-    entry takes a team after the arena."""
+    """Return the LLVM IR of `@relay_repeat`, which calls the function `entry` once for each element of a batch.
+    `sizes`: bytes of each input and output of one element; `forking`: `entry` takes a team of threads after the
+    arena."""
     arenas = TENSORS + len(sizes) + 1
     return f"{_block(entry, sizes, forking)}\n{_turns(arenas)}\n{_whole(arenas, forking)}"
 

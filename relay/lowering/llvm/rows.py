@@ -22,7 +22,7 @@ BINARY: dict[str, str] = {
     "arith.divf": "fdiv",
     "arith.remf": "frem",
 }
-"""Instructions with two operands."""
+"""LLVM's instructions with two operands, by the name of the MLIR op that becomes each."""
 
 CASTS: dict[str, str] = {
     "arith.extsi": "sext",

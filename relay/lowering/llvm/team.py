@@ -1,8 +1,9 @@
 """The functions of a team of threads, in LLVM IR: they are written into object code that has parallel loops.
 
-A team is memory of `TEAM` bytes and `MEMBER` more for each thread, the caller first, in words of 8 bytes:
+Threads divide the iterations of a loop in units, runs of consecutive iterations. A team is memory of `TEAM` bytes and
+`MEMBER` more for each thread, the caller first, in words of 8 bytes:
 
-    0    addresses of `fork` and `begin`, of libc's `syscall`, the numbers of the calls `futex` and `sched_yield`,
+    0    addresses of `fork` and `begin`, of libc's `syscall`, the system call numbers of `futex` and `sched_yield`,
          the number of threads, how often an idle thread checks for work before it sleeps, and whether workers shall end
     128  the number of units that workers have completed
     256  whether a worker sleeps, or is about to

@@ -21,7 +21,7 @@ def tile_of(value: SSAValue) -> TileType:
 
 
 def shape(type: TileType) -> str:
-    """Return the shape as arguments: rows, and bytes per row."""
+    """Return the tile's shape as the first two arguments of an AMX intrinsic, `i16 ROWS, i16 BYTES_PER_ROW`."""
     return f"i16 {type.rows}, i16 {type.row_bytes}"
 
 

@@ -28,16 +28,17 @@ QUARTER = (pi / 2, 6.123233995736766e-17)
 
 
 def pieces(first: int) -> list[float]:
-    """Return four numbers that add up to 2 / pi without its first `first` pieces of 26 bits: the next three pieces,
-    which are exact, and the remaining bits, rounded."""
+    """Return 2 / pi without its first `26 * first` fractional bits, as the sum of four f64 numbers: the next three
+    pieces of 26 bits, which are exact, and the remaining bits, rounded."""
     words = [TWO_BY_PI >> (240 - PIECE * (n + 1)) & ((1 << PIECE) - 1) for n in range(first, first + 3)]
     rest = TWO_BY_PI & ((1 << (240 - PIECE * (first + 3))) - 1)
     return [word * 2.0 ** (-PIECE * (first + n + 1)) for n, word in enumerate(words)] + [rest * 2.0**-240]
 
 
 def turned_back(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Return r and n of `x = n pi/2 + r`, |r| <= pi / 4, for any f32, n as a word of which only the lowest bits are
-    right, by Payne and Hanek's method: of x times 2 / pi, only the bits around the binary point are computed."""
+    """Return r and n of `x = n pi/2 + r`, |r| <= pi / 4, for any f32 x. Only the lowest bits of the integer n are
+    right, since this is Payne and Hanek's method: it computes only those bits of x times 2 / pi that are near the
+    binary point."""
     size = b.add(math.AbsFOp(x))
     parts = [b.number(number, f64) for number in pieces(0)]
     for first, step in enumerate(STEPS, 1):
@@ -59,7 +60,7 @@ def turned_back(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def turned_back_long(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Return r and n of `x = n pi/2 + r`, n as a word, for an f64 of magnitude below 2^30; larger ones lose digits."""
+    """Return r (f64) and n (i64) of `x = n pi/2 + r` for an x in f64. Above a magnitude of 2^30, r is less accurate."""
     n = b.add(math.RoundEvenOp(b.times(x, b.number(2 / pi, f64))))
     r = b.fma(n, b.number(-QUARTER[1], f64), b.fma(n, b.number(-QUARTER[0], f64), x))
     limit = b.number(2.0**62, f64)

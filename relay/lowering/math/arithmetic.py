@@ -28,7 +28,8 @@ class Arithmetic:
         self.b, self.lanes, self.target = Before(before), lanes, target
 
     def type(self, element: Attribute) -> Attribute:
-        """Return the type of values with this element type."""
+        """Return the type of the values that are computed: a vector of `lanes` elements of this type, or the type
+        itself for scalars."""
         return vector_of(element, self.lanes) if self.lanes else element
 
     def add(self, op: Operation) -> SSAValue:
@@ -100,7 +101,8 @@ class Arithmetic:
         return b.joined([b.intrinsic(name, [a, a, mask], wide) for a in self.parts(x)])
 
     def has_instructions(self, x: SSAValue) -> bool:
-        """Whether the value is a vector for which AVX-512's special instructions can be used."""
+        """Whether the value is a float32 vector of a multiple of 16 lanes and the target has AVX-512, so that its
+        instructions for approximate reciprocals (vrcp14ps) and for scaling by powers of two (vscalefps) apply."""
         return self.target.whole_vectors and self.lanes > 0 and self.lanes % SCALED == 0 and scalar_of(x.type) == f32
 
     def parts(self, x: SSAValue) -> list[SSAValue]:
@@ -117,8 +119,8 @@ class Arithmetic:
     def polynomial_by_halves(
         self, x: SSAValue, square: SSAValue, coefficients: Sequence[float], element: Attribute
     ) -> SSAValue:
-        """Emit the polynomial `(c0 + c1 x) + x^2 ((c2 + c3 x) + x^2 ...)`, whose chain of dependent steps is half as
-        long."""
+        """Emit the polynomial `(c0 + c1 x) + x^2 ((c2 + c3 x) + x^2 ...)`, whose longest chain of dependent operations
+        is half that of Horner's method (`polynomial`). `square`: the value of `x^2`."""
         pairs = [self.polynomial(x, coefficients[n : n + 2], element) for n in range(0, len(coefficients), 2)]
         total = pairs[-1]
         for pair in reversed(pairs[:-1]):

@@ -30,8 +30,9 @@ def is_long(e: Attribute) -> bool:
 
 
 def rounded(b: Arithmetic, x: SSAValue, e: Attribute, factor: float = 1.0) -> tuple[SSAValue, SSAValue]:
-    """Return the integer nearest to `x * factor`, halves to even, as a float, and in the lowest bits of a word. Its
-    magnitude must be less than 2^22, or 2^51 for f64."""
+    """Return the integer n nearest to `x * factor`, halves to even, in two forms: as a float, and as an i32 (for f64,
+    an i64) that is n plus a constant, the bits of the float 1.5 * 2^23 (1.5 * 2^52), so that its lowest bits are those
+    of n. The magnitude of n must be less than 2^22 (2^51)."""
     scale, magic = b.number(factor, e), b.number(LONG_MAGIC if is_long(e) else SHORT_MAGIC, e)
     shifted = b.plus(x, magic) if factor == 1 else b.fused(x, scale, magic)
     return b.minus(shifted, magic), b.cast(arith.BitcastOp, shifted, i64 if is_long(e) else i32)
@@ -75,7 +76,7 @@ def power_of_e(b: Arithmetic, e: Attribute, x: Reduced, sign: int = 1) -> SSAVal
 
 
 def less_one(b: Arithmetic, x: Reduced) -> SSAValue:
-    """Return `e^r - 1 = r + r (r p)` of a reduced argument (`Reduced`)."""
+    """Return `e^r - 1 = r + r (r p)`, where r is the reduced argument of `x` and p its polynomial (`Reduced`)."""
     return b.fused(b.times(x.p, x.r), x.r, x.r)
 
 
@@ -141,9 +142,10 @@ def expm1(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def inverse(b: Arithmetic, x: SSAValue, near: SSAValue) -> SSAValue:
-    """Return `1 / x` of floats from 2^-100 to 2^100, rounded as by a division, from an approximation that is exact
-    where the result is 0, infinite or NaN: a step of Newton's iteration, then `y + y (e + e^2)`, `e = 1 - x y`, for y
-    with an odd last bit; results were equal to a division's for every x of one exponent."""
+    """Return `1 / x` of floats, given the approximation `near`, which must be exact where 1 / x is 0, infinite or NaN.
+    One step of Newton's iteration yields y, its last bit is set to 1, and the result is `y + y (e + e^2)` with
+    `e = 1 - x y`. For x from 2^-100 to 2^100, this rounds as a division does, as tests of all x of one exponent
+    showed."""
     e = scalar_of(x.type)
     one, negative = b.number(1.0, e), b.add(arith.NegfOp(x))
     found = b.fused(near, b.fused(negative, near, one), near)
@@ -155,9 +157,9 @@ def inverse(b: Arithmetic, x: SSAValue, near: SSAValue) -> SSAValue:
 
 
 def over(b: Arithmetic, x: SSAValue, number: float) -> SSAValue:
-    """Return `x / number` of floats, for a number from 1 to 2^26, rounded as by a division, unless `x` is below 2^-100:
-    the product with the inverse, plus its correction (Markstein). If the correction is zero or NaN, the product is
-    returned: zeros keep their signs, and infinity or NaN is passed on."""
+    """Return `x / number` of floats, for a number from 1 to 2^26, as the product with the inverse plus a correction
+    (Markstein). The result is rounded as by a division, except where the magnitude of `x` is below 2^-100. If the
+    correction is zero or NaN, the product is returned: zeros keep their signs, and infinity or NaN is passed on."""
     e, inverse = scalar_of(x.type), float(np.float32(1) / np.float32(number))
     near, one_over = b.times(x, b.number(inverse, e)), b.number(inverse, e)
     lacking = b.fma(near, b.number(-number, e), x)
@@ -192,10 +194,11 @@ def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def tanh(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """Return `(t - 1) / (t + 1)` with `t = e^-2|x| = 2^n - 2^(n+1) m`, `m = (e^-2h - 1) / -2`, `|x| = h - n ln(2) / 2`,
-    and x's sign. Near zero, n is 0 and m keeps the digits; farther away t is small. So with fused multiply-adds in f32,
-    ln(2) can be a single number instead of a sum, and the polynomial of m is evaluated by halves
-    (`polynomial_by_halves`). Without fused multiply-adds, both would lose too much precision."""
+    """Return tanh(x) as `(t - 1) / (t + 1)` with the sign of x, where `t = e^-2|x|`. An integer n with `|x| = h - n
+    ln(2) / 2` reduces the argument to h, and `t = 2^n - 2^(n+1) m` with `m = (1 - e^-2h) / 2`. Near zero, n is 0 and m
+    is precise; farther away, t is small, and so are its errors. So in f32 with fused multiply-adds, n may be multiplied
+    by a single float for ln(2), and m computed by `polynomial_by_halves`; without fused multiply-adds, that would lose
+    too much precision."""
     size, one = b.add(math.AbsFOp(x)), b.number(1.0, e)
     h, fused = at_most(b, e, size, 20.0), b.fuses and not is_long(e)
     n, word = rounded(b, h, e, float(-2 / LN2))

@@ -14,7 +14,8 @@ from relay.lowering.math.arithmetic import Arithmetic
 from relay.lowering.math.polynomials import ATAN
 
 SMALL = 2.0**-7
-"""Magnitudes below this use series, because differences of nearly equal numbers would lose digits."""
+"""Odd functions such as sinh are computed by a power series for arguments of smaller magnitude, since the usual formula
+would subtract nearly equal numbers and lose digits."""
 
 
 def narrow(b: Arithmetic, x: SSAValue, element: Attribute) -> SSAValue:

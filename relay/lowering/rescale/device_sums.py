@@ -3,13 +3,14 @@ extract them, and the sum is rounded, clipped and packed by one instruction.
 
     y = rint(fma(u, first, fma(v, second, offset)))        zero point of y in the offset
 
-u and v represent the codes. A code that was just clipped to low..high is `saturate(fma(x, 1 / (high - low), ...))`, 0
-for low and 1 for high. If nothing else needs x, the product that shifts the upper word of its wide product adds the
-bits of the float 2^23, minus low, so that no conversion is needed. Numbers that exceed the 23 fraction bits of a float
-yield bits of floats on the same side of low and high, which saturate correctly. A code from memory is moved to the
-upper bits of a float from 256 to 512 by a shift and an addition (an extraction of the byte does both: IDP.2A). As in
-`pairs`, the factors are tried on the pairs of codes whose sums are closest to half-way, and those that pass on all
-pairs, in the exact arithmetic of the instructions.
+u and v are floats that represent the codes. A code that the kernel has just clipped to low..high is represented by
+`saturate(fma(x, 1 / (high - low), ...))`, 0 for low and 1 for high. If x is the upper word of a 64-bit product, shifted
+right by a multiplication, and nothing else uses x, that multiplication also adds the bits of the float 2^23, minus low:
+its result is already a float, without a conversion. An x that exceeds the 23 fraction bits of a float yields the bits
+of a float on the same side of low and high, which saturates correctly. A code from memory is placed in the fraction
+bits of a float from 256 to 512 by a shift and an addition (the instruction IDP.2A does both). The factors are found by
+trying candidates on the pairs of codes whose sums are closest to half-way between two results; those that pass are
+proved on all pairs, in the exact arithmetic of the instructions.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ from relay.target.record import NVVM_SATURATE, NVVM_TO_NEAREST
 from relay.transforms.dead_ops import erase_dead
 
 PLACE = 15
-"""The number of bits by which a code is shifted: a float from 256 to 512 has 15 bits after the binary point."""
+"""The number of bits by which a code is shifted left to add it to `BASE` in the bits of a float32: floats from 256 to
+512 have 15 bits after the binary point."""
 BASE = 256.0
 FLOAT_PLACES = 23
 FLOAT_BITS = int(np.float32(1 << FLOAT_PLACES).view(np.int32))
@@ -52,10 +54,13 @@ NARROWED = arith.SubiOp | arith.ExtSIOp | arith.ExtUIOp | arith.TruncIOp | Trunc
 
 @dataclass(frozen=True)
 class Code:
-    """The float that represents a code in a sum. `values`: the possible values of the code minus its zero point;
-    `floats`: the float of each of them, about `(value - start) / steps`. For a code that was just clipped: `clip`, the
-    innermost clip, and `scale` and `offset` of the multiply-add that yields the float; `base`: the bits of a float to
-    which the clipped number is added, 0 if the number is converted instead. For a code from memory, `clip` is None."""
+    """A code as an operand of a sum that is computed in floats: value v, the code minus its zero point, is represented
+    by a float close to `(v - start) / steps`. `values`: the possible values; `floats`: the float of each.
+
+    For a code from memory, `clip` is None. For one that the kernel has just clipped, `clip` is the innermost clip, and
+    a multiply-add with `scale` and `offset` yields the float. The clipped integer becomes a float before: by adding it
+    to the bits `base` of a float, or by a conversion if `base` is 0.
+    """
 
     floats: Array
     values: Array
@@ -132,8 +137,9 @@ def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] 
 
 
 def is_shifted_by_product(value: SSAValue, clip: arith.MaxSIOp | arith.MinSIOp, calls: CallGraph) -> bool:
-    """Whether a rescale by a wide product computes the number that `clip` clips, and `value` is all that is computed
-    from it. The final right shift of such a rescale, by 2 to 31 bits, can be done by a multiplication."""
+    """Whether a rescale that can become a wide product (`find_wide`) computes the number that `clip` clips, nothing but
+    `value` is computed from that number, and the rescale's final right shift is by 2 to 31 bits. A multiplication can
+    then replace this shift."""
     scale = rescale_before(clip.lhs)
     if scale is None or not all(each.has_one_use() for each in (scale.output, clip.lhs)):
         return False
@@ -172,8 +178,9 @@ def fused(x: Array, y: Array | np.float32, z: Array | np.float32) -> Array:
 def prove(
     codes: tuple[Code, Code], sides: tuple[Side, Side], outer: Rescale, limits: tuple[int, int], zero_point: int
 ) -> Array | None:
-    """Return (first, second, offset) for which `rint(fma(u, first, fma(v, second, offset)))` equals the rescaled sum
-    for every pair of codes, in float32; None if no such numbers are found."""
+    """Return float32 numbers (first, second, offset) for which `rint(fma(u, first, fma(v, second, offset))) -
+    zero_point`, clipped to `limits`, equals the rescaled sum for every pair of codes, where u and v are the floats that
+    represent the codes. Return None if no such numbers are found."""
     sums = sides[0].added[:, None] + sides[1].added[None, :]
     if bool((np.abs(sums) >= 2**31).any()):
         return None
@@ -191,8 +198,9 @@ def prove(
 
 
 def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) -> Iterator[Array]:
-    """Yield triples (first, second, offset) of factors close to the exact ones; each offset is computed for its
-    factors."""
+    """Yield triples (first, second, offset) of float32 numbers to try in `rint(fma(u, first, fma(v, second, offset)))`,
+    where u and v are the floats of the codes. `first` and `second` differ by a few units in the last place from the
+    exact factors, and `offset` from the number that belongs to them."""
     near = [np.float32(factor * code.steps) for factor, code in zip(factors, codes, strict=True)]
     for units in UNITS:
         first, second = (
@@ -211,9 +219,10 @@ def evaluate(u: Array, v: Array, numbers: Array, limits: tuple[int, int], zero_p
 
 
 def rewrite_device_sum(op: ApplyScaleOp, found: DeviceSum, constants: Emitter, calls: CallGraph) -> int:
-    """Replace the sum by `f2i.rn(fma(u, first, fma(v, second, offset)))`, where u and v are the codes as floats.
-    Rescales that compute the codes are rewritten with it, while the clips that bound their results still exist; return
-    the number of channels of these rescales."""
+    """Replace the rescaled sum of two codes by `f2i.rn(fma(u, first, fma(v, second, offset)))`, where u and v are
+    floats that represent the codes, and the other numbers are `found.numbers`. Rescales that produce the codes are
+    rewritten first, because the clips that bound their results are still present then. Returns the total number of
+    channels of these rescales."""
     count = 0
     for code in found.codes:
         if code.clip is not None and (scale := rescale_before(code.clip.lhs)) is not None:

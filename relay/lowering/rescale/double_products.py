@@ -32,8 +32,9 @@ from relay.lowering.rescale.values import tensors
 from relay.transforms.dead_ops import erase_dead
 
 AROUND = 2
-"""The number of integers that are tried on each side of the quotient of a level and the scale, to find the least one
-that reaches the level. Few are enough: the relative error of float64 is 2^-52, and the integers are below 2^31."""
+"""To find the least integer whose rounded product with the scale is at least a given integer `level`, this number of
+integers is tried on each side of `(level - 1/2) / scale`. Few are enough: the relative error of float64 is 2^-52, and
+the integers are below 2^31."""
 UNITS = (0, 1, -1, 2, -2)
 """Units in the last place by which multipliers are varied."""
 WORD, FRACTION = 32, 22
@@ -59,14 +60,14 @@ class Product:
 @dataclass(frozen=True)
 class Steps:
     """`y = (u * multiplier + 2^(shift - 1)) >> shift` of the magnitude `u = min(|x|, top)`. `top`: the least integer
-    whose result is the last relevant level; its product with the multiplier has at most 62 bits.
+    with the largest result that the later clamp lets through; its product with the multiplier has at most 62 bits.
 
     If a scale is a decimal number such as 0.00015, whose float64 is slightly too small, an exact product may lie
     half-way between two integers while the product with the float64 lies just below. float64 then rounds that product
     up to the half only if the error is at most half a unit in the last place, that is, if the product's leading bits
     are at most `cut`: relative to the product, the unit shrinks as these bits grow. Above `cut`, `nudge` is therefore
     subtracted from the sum. As it is less than the multiplier, y stays monotone in u, so that y is right for every u if
-    it is right at the least u that reaches each level, and one below.
+    it is right at the least u for each result, and at the integer below.
     """
 
     multiplier: int
@@ -89,7 +90,8 @@ class Steps:
 
 
 def round_products(function: FuncOp, calls: CallGraph) -> bool:
-    """Replace every product of the function for which an integer form is found; return whether there are any."""
+    """Replace each rounded float64 product `round(f64(x) * s)` of the function by a multiplication and shift of
+    integers that gives the same results, if one is found. Return whether any product was replaced."""
     ops = [op for op in function.walk() if isinstance(op, arith.MulfOp)]
     if found := [product for op in ops if (product := find_product(op, calls)) is not None]:
         entry = function.body.blocks[0]
@@ -142,7 +144,8 @@ def multiplier_of(scale: float, shift: int, levels: Array) -> int | None:
 
 
 def steps_of(scale: float, most: int) -> Steps | None:
-    """Return the form of a scale that is right for all results from `-most` to `most`; None if none is found."""
+    """Return the integer multiplier and shift that replace a multiplication by the float64 `scale` with rounding, such
+    that all results from `-most` to `most` are exact; None if none are found."""
     levels = np.arange(1, most + 1)
     least = np.array(least_of_product(levels, scale))
     top = int(least[-1])
@@ -175,7 +178,9 @@ def least_of_integers(levels: Array, multiplier: int, shift: int) -> list[int]:
 
 
 def rewrite_product(found: Product, constants: Emitter, calls: CallGraph) -> None:
-    """fptosi(round(sitofp %x * s))  =>  (trunci((%x * M) >> 32) + 2^(n-33)) >> (n - 32); n <= 32: by i64"""
+    """fptosi(round(sitofp %x * s))  =>  (%x * M + 2^(n-1)) >> n, where `M` is `found.multipliers` and `n` is
+    `found.shift`: in i64 if n <= 32, else as `(trunci((%x * M) >> 32) + 2^(n-33)) >> (n - 32)` with i32 after the
+    truncation. If `found.steps` is set, its formula is used instead."""
     block = found.end.parent_block()
     assert block is not None
     if (steps := found.steps) is not None:

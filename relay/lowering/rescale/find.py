@@ -1,4 +1,5 @@
-"""Finds the form that replaces a `tosa.apply_scale`, for every channel of every call of the function at once."""
+"""Finds the cheapest float computation that is proved to give the same results as a `tosa.apply_scale` of a kernel, for
+every channel and with the constants of every call of the kernel."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ def bounds(value: SSAValue) -> tuple[int, int]:
 
 
 def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
-    """Return the cheapest float form that is proved for every channel of every call; None if there is none."""
+    """Return the cheapest computation in floats that is proved to give the same results as the rescale `op`, for every
+    channel of every call of its function; None if there is none. `toward_zero`: whether float32 multiply-adds that
+    round towards zero may be used."""
     multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
     if multipliers is None or shifts is None:
         return None
@@ -93,7 +96,8 @@ def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
 
 
 def paired(multipliers: Sequence[Array], shifts: Sequence[Array]) -> list[tuple[Array, ...]]:
-    """Return the multipliers and shifts of each call, broadcast to the same size."""
+    """Return, for each call of the function that contains a rescale, its multipliers and shifts: a pair of arrays,
+    broadcast to the same size."""
     count = max(len(multipliers), len(shifts))
     return [np.broadcast_arrays(_at(multipliers, i), _at(shifts, i)) for i in range(count)]
 

@@ -1,4 +1,5 @@
-"""Rewrites `tosa.apply_scale` to a proved form: a fused multiply-add and a conversion."""
+"""Rewrites `tosa.apply_scale` to a fused multiply-add of floats and a conversion to integers, where these are proved to
+give the same results."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ ROUNDING = 11
 def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph, toward_zero: str | None) -> None:
     """tosa.apply_scale %x, %m, %s => fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
 
-    If the form's scale is a sum `scale + rest`, `fma(f, rest, copysign(offset, f))` replaces the offset; an unsigned
-    form has no copysign.
+    The constants are those of `found.forms` (see `Form`). If the scale is a sum `scale + rest`,
+    `fma(f, rest, copysign(offset, f))` replaces the offset; if a form is not `signed`, the offset has no copysign.
     `toward_zero`: the target's multiply-add that rounds towards zero (an LLVM intrinsic).
     """
     form = found.forms[0]
@@ -66,8 +67,9 @@ def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, t
 
 
 def channel_operand(op: Operation, given: Sequence[SSAValue], column: Sequence[Array], calls: CallGraph) -> SSAValue:
-    """Add an input of per-channel numbers `column` to the operation's generic, with the indexing map of the input from
-    which one of the `given` scalars is computed; return the body's argument."""
+    """Add an input with the per-channel numbers `column` to the `linalg.generic` that contains `op`, and return the
+    block argument that stands for it. Its shape and indexing map are copied from an existing input: the one from which
+    the scalars `given` are computed."""
     generic = op.parent_op()
     assert isinstance(generic, GenericOp)
     source = channel_source(given, generic)
@@ -83,8 +85,8 @@ def channel_operand(op: Operation, given: Sequence[SSAValue], column: Sequence[A
 
 
 def channel_source(given: Sequence[SSAValue], generic: GenericOp) -> BlockArgument:
-    """Return the argument of the generic's body, for one of its inputs, from which one of the `given` scalars is
-    computed. Raises ValueError if none is computed from an input."""
+    """Search backwards from the scalars `given`, which are values in the body of a `linalg.generic`, for a block
+    argument that stands for one of its inputs, and return it. Raises ValueError if no scalar depends on an input."""
     stack = [*given]
     while stack:
         value = stack.pop(0)
@@ -121,7 +123,8 @@ def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Ope
 
 
 def constant_before(array: Array, beside: SSAValue, op: Operation) -> arith.ConstantOp:
-    """Return a constant with the contents of `array`, named after the value `beside`."""
+    """Return a new `arith.constant` with the contents of `array`, which the caller inserts. It is named after the value
+    `beside` and has the location of `op`."""
     name = f"{beside.name_hint or 'scale'}.{array.dtype.kind}{8 * array.itemsize}"
     attr = elements(np.ascontiguousarray(array), label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=op.location)

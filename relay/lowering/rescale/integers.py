@@ -14,8 +14,8 @@ from xdsl.ir import SSAValue
 from relay.lowering.linalg.emitter import Emitter
 
 SMALL = 2.0**22
-"""The bound of the magnitudes that can be converted: a number plus `MIDDLE` stays between 2^23 and 2^24, where
-neighbouring floats are 1 apart."""
+"""The functions below convert a float to an integer if its magnitude is below this bound: the float plus `MIDDLE` then
+lies between 2^23 and 2^24, where neighbouring floats are 1 apart."""
 MIDDLE = 1.5 * 2.0**23
 
 

@@ -2,14 +2,15 @@
 
     y(a, b) = rescale(rescale(a * 2^k) +- rescale(b * 2^k)), clamped to low..high
 
-takes three double roundings, but a and b are 8-bit codes minus a zero point: 65,536 pairs. In float32 it is
+takes three double roundings, but a and b are 8-bit codes minus a zero point: 65,536 pairs. In float32 it has one of two
+forms, the second one if halves have to be rounded away from zero:
 
-    rint(fma(a, first, fma(b, second, offset)))                                or, with t = fma(a, first, b * second),
-    trunc(t + copysign(offset, t))
+    rint(fma(a, first, fma(b, second, offset)))
+    trunc(t + copysign(offset, t))                  with t = fma(a, first, b * second)
 
-if halves have to be rounded away from zero, with float32 factors close to the exact ones that are found by trying them
-on the pairs whose exact sum is nearly half-way between two results. A form that is found is then compared on all pairs,
-in the exact arithmetic of the instructions.
+`first` and `second` are float32 numbers close to the exact factors. They are found by trying such numbers on the pairs
+whose exact sum is nearly half-way between two results. A form that is found is then compared on all pairs, in the exact
+arithmetic of the instructions.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from relay.dialects.attributes import Array
 from relay.lowering.rescale.steps import exact_scale, reference
 
 NEAREST = 256
-"""The number of pairs of codes on which the factors of a float form are tried first: those whose exact sum is nearest
-to half-way between two results, where rounding is most likely to be wrong."""
+"""Factors with which the rescaled sum may be computed in float32 are tried first on this number of pairs of codes:
+those whose exact sum is nearest to half-way between two integers, where rounding is most likely to be wrong."""
 
 TRIED = np.array(sorted(product(range(-2, 3), range(-2, 3), range(-12, 13)), key=lambda units: sum(map(abs, units))))
-"""Variations of a form's numbers (first, second, offset) that are tried, the smallest first: the factors change by this
-many units in the last place, and the offset by this many times 2^-20."""
+"""The changes of the numbers (first, second, offset) of `rint(fma(a, first, fma(b, second, offset)))` that are tried,
+the smallest first: those of both factors in units in the last place, that of the offset in units of 2^-20."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class Rescale:
 
 @dataclass(frozen=True)
 class Side:
-    """One operand of the sum. `values`: its possible integers; `added`: what each of them adds to the sum after its
-    rescale; `factor`: the exact factor of that contribution."""
+    """One operand of a sum of two rescaled codes. `values`: all integers that the operand can be; `added`: for each of
+    them, its rescaled value, the term of the sum; `factor`: the exact real factor by which the rescale multiplies."""
 
     values: Array
     added: Array
@@ -60,8 +61,10 @@ class Side:
 
 @dataclass(frozen=True)
 class PairForm:
-    """A proved float form of a rescaled sum of two codes: with copysign if `away`, else with rint (see the module). x
-    is the first operand, or the second one if `swapped`; `largest`: an upper bound of the sums."""
+    """A float32 formula for a rescaled sum of two codes, proved for all pairs of codes: `rint(fma(a, first, fma(b,
+    second, offset)))`, or if `away`, with t = fma(a, first, b * second), `trunc(t + copysign(offset, t))`. a is the
+    first code and b the second one, or the other way round if `swapped`; `largest`: an upper bound of the sums'
+    magnitudes."""
 
     first: np.float32
     second: np.float32
@@ -72,9 +75,9 @@ class PairForm:
 
 
 def evaluate(x: Array, y: Array, numbers: Array, away: bool) -> Array:
-    """Return the rescaled sums of x and y by a float form, computed as in float32: with `numbers` (first, second,
-    offset), `rint(fma(x, first, fma(y, second, offset)))`; or, with `away`, `trunc(t + copysign(offset, t))`, `t =
-    fma(x, first, y * second)`. float64 represents every sum before it is rounded (see `_is_exact`)."""
+    """Return the float32 results, for x and y, of the formula `rint(fma(x, first, fma(y, second, offset)))`; or with
+    `away`, of `trunc(t + copysign(offset, t))`, where `t = fma(x, first, y * second)`. `numbers` is (first, second,
+    offset). Each fma is computed exactly in float64 (see `_is_exact`) and then rounded to float32."""
     first, second, offset = numbers
     inner = y * second.astype(np.float64) + (0.0 if away else offset.astype(np.float64))
     total = (x * first.astype(np.float64) + inner.astype(np.float32)).astype(np.float32)
@@ -105,9 +108,9 @@ def prove_pair(a: Side, b: Side, outer: Rescale, low: int, high: int) -> PairFor
 
 
 def _is_exact(a: Side, b: Side, first: float, second: float) -> bool:
-    """Whether float64 represents exactly every sum that `evaluate` computes, before it is rounded to float32. Each is a
-    multiple of 2^-20 or of a unit in the last place of a factor, whichever is smallest, and must be less than 2^52 of
-    these units."""
+    """Whether float64 represents exactly every sum that `evaluate` computes before rounding it to float32. All terms
+    are multiples of one unit, the smallest of 2^-20 and half a unit in the last place of each float32 factor, so it is
+    enough that no sum reaches 2^52 units."""
     unit = min(*(float(np.spacing(np.float32(abs(number)))) / 2 for number in (first, second)), 2.0**-20)
     return abs(first) * float(np.abs(a.values).max()) + abs(second) * float(np.abs(b.values).max()) + 1 < unit * 2.0**52
 
@@ -115,8 +118,9 @@ def _is_exact(a: Side, b: Side, first: float, second: float) -> bool:
 def _candidates(
     x: Array, y: Array, factors: tuple[float, float], want: Array, clamp: tuple[int, int], away: bool
 ) -> list[Array]:
-    """Return up to four triples (first, second, offset) of factors and offset that are right for these pairs, those
-    closest to the exact numbers first."""
+    """Return up to four triples (first, second, offset) for which `evaluate`, clamped to `clamp`, returns `want` for
+    all pairs of the values x and y. Tried are float32 numbers near the exact `factors` and offset, the nearest
+    first."""
     numbers = np.empty((3, len(TRIED), 1), np.float32)
     for k, factor in enumerate(factors):
         numbers[k, :, 0] = (np.float32(factor).view(np.int32) + TRIED[:, k].astype(np.int32)).view(np.float32)

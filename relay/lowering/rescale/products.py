@@ -26,8 +26,8 @@ PARTS = arith.AddfOp | arith.MulfOp | arith.ExtFOp | arith.SIToFPOp | arith.UITo
 DIGITS = 53
 """The number of significant bits of a float64."""
 LEAST = -140
-"""The lowest exponent of a grid. A sum that is a multiple of 2^-140 is rounded to a normal float32, or is exactly a
-subnormal one, so that no bits are lost to a subnormal result."""
+"""The least exponent of the power of two that both terms of a sum must be multiples of. A sum that is a multiple of
+2^-140 is rounded to a normal float32, or is exactly a subnormal one, so that no bits are lost to a subnormal result."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Extent:
 
 
 def fuse_products(function: FuncOp) -> None:
-    """Replace every sum of a product in float64 that is rounded to float32, if one multiply-add gives the same
-    result."""
+    """Replace `f32(f64(x) * s + f64(y))` by one float32 multiply-add, `fma(x, s, y)`, wherever in the function both are
+    proved to be equal."""
     known = dict[SSAValue, Extent]()
     if found := [op for op in function.walk() if isinstance(op, arith.TruncFOp)]:
         entry = function.body.blocks[0]
@@ -98,7 +98,8 @@ def extent_of_addend(value: SSAValue, known: dict[SSAValue, Extent]) -> Extent |
 
 
 def extent_of_number(value: float) -> Extent | None:
-    """Return the grid and bound of a float32 number; None for any other number."""
+    """Return the extent of a number: the largest power of two `2^grid` of which it is a multiple, and the power of two
+    above its magnitude. None if float32 cannot represent the number exactly."""
     if not np.isfinite(value) or float(np.float32(value)) != value:
         return None
     mantissa, exponent = frexp(abs(value))

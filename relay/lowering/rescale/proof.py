@@ -24,8 +24,8 @@ from relay.dialects.attributes import Array
 from relay.lowering.rescale.steps import Conditions
 
 SAMPLE = 8
-"""The number of channels on which each float form of a rescale is tried first: those for which the fewest offsets are
-right. If it fails on one of them, the other channels are not tried."""
+"""The number of channels on which float32 forms of a rescale are tried first: those with the narrowest interval of
+offsets that satisfy the conditions. If no form is exact on these, the other channels are not tried."""
 
 UNITS = (0, 1, -1, 2, -2, 3, -3, 4, -4)
 """The differences from the nearest float32 scale, in units in the last place, that `prove32` tries in this order."""
@@ -37,8 +37,11 @@ order."""
 
 @dataclass(frozen=True)
 class Form:
-    """`trunc(x * scale + copysign(offset, x))` per channel; with `rest`, the scale is `scale + rest`. `signed`: whether
-    it has the copysign. `toward_zero`: the (last) multiply-add rounds towards zero, else to nearest."""
+    """A way to compute a rescale in floats: `trunc(x * scale + copysign(offset, x))`, with constants per channel.
+
+    With `rest`, the scale is the sum `scale + rest`, and there are two multiply-adds. If not `signed`, the offset is
+    added without `copysign`. `toward_zero`: the last multiply-add rounds towards zero instead of to nearest.
+    """
 
     scale: Array
     offset: Array
@@ -63,7 +66,8 @@ class Form:
 
 
 def prove(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
-    """Return the cheapest form that is proved for all channels; None if there is none. `scale`: the exact scales.
+    """Return the cheapest computation of a rescale in floats that is proved to give the reference's integers in all
+    channels; None if there is none. `scale`: the exact scale of each channel.
 
     `toward_zero`: whether float32 multiply-adds that round towards zero may be used.
     """
@@ -82,8 +86,8 @@ def prove(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
 
 
 def in_float32(where: Conditions) -> Conditions:
-    """Return the conditions for magnitudes that are rounded to float32 before the form is computed: their bounds
-    `least` and `most` are rounded to nearest."""
+    """Return the conditions for an input that is rounded to float32 before the replacement of the rescale is computed:
+    the bounds `least` and `most` of its magnitude are rounded to nearest, too."""
     if bool((where.largest <= 2**24).all()):
         return where
     least, most = (a.astype(np.float32).astype(np.float64) for a in (where.least, where.most))
@@ -103,8 +107,8 @@ def interval(scale: Array, where: Conditions) -> tuple[Array, Array]:
 
 
 def _guard(where: Conditions) -> float:
-    """Return an upper bound of the error of `interval`'s float64 arithmetic: a few half units of the largest finite
-    term."""
+    """Return an upper bound of the error of the float64 arithmetic in `interval`: 2^-50 of the largest finite
+    condition, or of 1 if that is larger."""
     finite = where.above[np.isfinite(where.above)]
     return float(np.max(finite, initial=1.0)) * 2.0**-50
 
@@ -137,8 +141,8 @@ def prove32(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
 
 def _lowered(where: Conditions) -> Conditions:
     """Return conditions on an exact sum: where they hold, the sum rounded to the nearest float32 satisfies the given
-    conditions. Each level is lowered to the middle between it and the next smaller float32, which still rounds up to
-    the level because the level's significand is even."""
+    conditions. Each bound (`level` and `above`) is lowered to the middle between it and the next smaller float32, which
+    still rounds up to the bound because the bound's significand is even."""
     return Conditions(where.least, _below(where.level), where.most, _below(where.above), where.signed, where.largest)
 
 
@@ -149,8 +153,8 @@ def _below(level: Array) -> Array:
 
 
 def prove32x2(scale: Array, where: Conditions) -> Form | None:
-    """Return a form with two float32 multiply-adds, the last of which rounds towards zero, or None; `where`: the
-    conditions on magnitudes in float32 (`in_float32`)."""
+    """Return a rescale with two float32 multiply-adds, the last of which rounds towards zero, that is exact for all
+    channels, or None if none is found. `where`: the conditions on magnitudes in float32 (`in_float32`)."""
     large, rest, offsets = (np.zeros(scale.size, np.float32) for _ in range(3))
     left = np.arange(scale.size)
     for nudge in NUDGES:
@@ -171,7 +175,8 @@ def prove32x2(scale: Array, where: Conditions) -> Form | None:
 
 
 def prove64(scale: Array, where: Conditions) -> Form | None:
-    """Return a form with one float64 multiply-add of the exact scale, or None."""
+    """Return the form of a rescale by one float64 multiply-add with the exact scale of each channel; None if it is not
+    proved to give the reference's integers, for which `where` are the conditions."""
     first, end = interval(scale, where)
     offset = (first + end) / 2
     if not _inside(offset, first, end, 2 * _guard(where)).all():

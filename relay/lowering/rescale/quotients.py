@@ -1,16 +1,18 @@
-"""Divisions of floats by a scale whose quotients are rounded: two multiply-adds give the same integers, and are faster.
+"""Rewrites divisions of floats by a constant scale whose quotients are rounded to integers: two multiply-adds give the
+same integers, and are faster.
 
-`round(x / s)`, the quotient rounded to float32 and halves away from zero, reaches the level j at the least x with
-`float32(x / s) >= j - 1/2`. The form `trunc(fma(x, scale, fma(x, rest, copysign(offset, x))))` is an odd function, too,
-and its last sum is rounded up to j from as far below as the quotient is to j - 1/2. So it is tried on the floats around
-each level, exactly, until some scale, rest and offset give the same results on all of them. Two floats farther, the sum
-is farther from the level than the rounding of the inner sum, at most 2^-25, can move it. Numbers are clipped before the
-division instead of after it, so that all are finite.
+`round(x / s)` rounds the quotient to float32, and then to an integer, halves away from zero. It is at least j for all x
+from the first one with `float32(x / s) >= j - 1/2`. The form `trunc(fma(x, scale, fma(x, rest, copysign(offset, x))))`
+replaces it if its result reaches every integer j at the same x. This is checked exactly for the floats next to each
+such x, and scale, rest and offset are varied until it holds for all j. Floats further away need no check: there the sum
+differs from j by more than the rounding of the inner sum, at most 2^-25, can change it. Negative x need none either,
+because both forms are odd functions. Numbers are clipped before the division instead of after it, so that all are
+finite.
 
-`roundeven(x / s)` is `roundeven(fma(x, scale, x * rest))`, with two numbers whose sum is nearly the inverse of s.
-Before its last rounding the sum has a relative error of at most 2^-46, and from one float x to the next it grows by a
-relative 2^-24: it is monotone, like the quotient, and is tried on the floats around each level as well. Neither number
-is negative, so that infinite x stay infinite, and are clipped afterwards.
+`roundeven(x / s)` is replaced by `roundeven(fma(x, scale, x * rest))`, with two numbers whose sum is nearly the inverse
+of s. Before its last rounding the sum has a relative error of at most 2^-46, and from one float x to the next it grows
+by a relative 2^-24. So it is monotone, like the quotient, and is checked on the floats next to each such x as well.
+Neither number is negative, so that infinite x stay infinite, and are clipped afterwards.
 """
 
 from __future__ import annotations
@@ -33,13 +35,17 @@ from relay.lowering.rescale.integers import MIDDLE, SMALL
 from relay.lowering.rescale.proof import Form
 
 LEVELS = 1 << 16
-"""The largest number of integers that a rounded quotient may take if multiply-adds are searched that replace it."""
+"""A division is replaced by multiply-adds only if its quotient is clipped to a range of at most this many integers,
+because each of them is checked."""
 SCALES = (2.0**-80, 2.0**80)
-"""The range of scales for which nothing overflows or loses digits on the way."""
+"""The least and the largest scale for which divisions are rewritten: within this range no intermediate result of the
+multiply-adds overflows, or loses digits because it is denormal."""
 FAR = 4
-"""The number of floats that are tried on each side of the float at which a result should reach a level."""
+"""For each integer, the number of floats x that are tried on each side of the least x whose quotient is rounded to
+it."""
 FIRST = 16
-"""The number of levels that are tried before all others, because few wrong forms pass them."""
+"""The number of integers for which multiply-adds are checked first, and for all others only if they are right for
+these, because few wrong multiply-adds are."""
 UNITS = (0, *(sign * units for units in range(1, 9) for sign in (1, -1)))
 """By how many units in the last place the float factor that replaces a division by a scale differs from the nearest
 float of the inverse scale, in the order in which they are tried. The second factor, `rest`, is the remainder of the
@@ -64,8 +70,8 @@ class Quotient:
 
 
 def find_quotient(op: arith.DivfOp) -> Quotient | None:
-    """Return the form of a division that is rounded and clipped to integers; None if the op is no such division, or no
-    form is found."""
+    """If the quotient of a division by a constant is rounded and clipped to integers, return it with the multiply-adds
+    that compute the same integers. Return None if the op is no such division, or none are found."""
     scale, ops = number(op.rhs), steps(op)
     if op.result.type != Float32Type() or scale is None or not SCALES[0] <= scale <= SCALES[1]:
         return None
@@ -154,8 +160,9 @@ def inverse_of(divisor: float, levels: int) -> tuple[float, float] | None:
 
 
 def quotients(x: Array, scale: float, rest: float) -> tuple[Array, Array]:
-    """Return two bounds of `fma(x, scale, x * rest)` in float32, which differ where float64 cannot decide the
-    rounding."""
+    """Return, for each x, a lower and an upper bound of the float32 result of `fma(x, scale, x * rest)`, where the
+    float32 numbers `scale` and `rest` add up to nearly the inverse of a divisor. Both bounds are equal unless the
+    float64 sum from which they are rounded is too inaccurate to tell the result."""
     x = x.astype(np.float64)
     total = x * scale + (x * rest).astype(np.float32).astype(np.float64)
     below, above = (np.nextafter(total, end).astype(np.float32) for end in (-np.inf, np.inf))
@@ -163,7 +170,8 @@ def quotients(x: Array, scale: float, rest: float) -> tuple[Array, Array]:
 
 
 def rewrite_inverse(op: arith.DivfOp, found: tuple[float, float], constants: Emitter) -> None:
-    """%x / s  =>  fma(%x, scale, %x * rest); of a power of two, %x * scale"""
+    """%x / s  =>  fma(%x, scale, %x * rest), where `found` is (scale, rest), two floats whose sum is nearly 1 / s; if
+    rest is 0, as for powers of two, %x * scale."""
     block = op.parent_block()
     assert block is not None
     e, (scale, rest) = Emitter(block, op.location, constants, op), (constants.constant(n, Float32Type()) for n in found)
@@ -201,8 +209,9 @@ def levels_of(scale: float, count: int) -> tuple[Array, Array]:
 
 
 def find_form(scale: float, around: Array, reached: Array, *, signed: bool) -> Form | None:
-    """Search multiply-adds that replace a quotient by `scale`; return the first that reach each integer at the same
-    float as the quotient, or None. `around` and `reached`: the result of `levels_of`."""
+    """Search multiply-adds that replace the rounded quotient `round(x / scale)`. Return the first ones whose result
+    steps up to each integer at the same float x as the quotient, or None. The steps are compared at the floats `around`
+    each of them, for which `reached` says whether the quotient has stepped up (both as returned by `levels_of`)."""
     if reached[:, :2].any() or not reached[:, -2:].all():
         return None
     for large, rest, offset in tried(1 / scale):

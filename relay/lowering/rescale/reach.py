@@ -89,7 +89,8 @@ def _fitting(found: Range) -> Range:
 
 
 def _argument(argument: BlockArgument, calls: CallGraph) -> list[Range]:
-    """Return the range of an element of the tensor that the generic reads as this argument."""
+    """Return the range of the elements that a `linalg.generic` reads as this argument of its body: one for each call of
+    the function, or a single one for all calls."""
     generic = argument.owner.parent_op()
     if not isinstance(generic, GenericOp) or argument.index >= len(generic.inputs) or argument.type != i32:
         return [FULL]

@@ -31,7 +31,8 @@ NEVER = 2.0**100
 of this magnitude holds for every rescale."""
 
 CELLS = 1 << 22
-"""The most conditions (channels x levels) that a proof may have to check."""
+"""The most conditions that a proof may have to check: one for each channel and each integer (or each input) at which
+the results are compared."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Conditions:
     largest: Array
 
     def rows(self, which: Array) -> Conditions:
-        """Return the conditions of some channels."""
+        """Return these conditions for only the channels that `which` selects: an array of indices or a mask."""
         level, above = (a[which] if len(a) > 1 else a for a in (self.level, self.above))
         return Conditions(self.least[which], level, self.most[which], above, self.signed, self.largest[which])
 
@@ -64,8 +65,8 @@ def reference(x: Array, multiplier: Array, shift: Array, double: bool = True) ->
 
 
 def exact_scale(multiplier: Array, shift: Array) -> Array:
-    """Return `M / 2^S`, exact in float64; for M = 0 a number smaller than any other scale, so that every linear
-    function rises."""
+    """Return the real factor `M / 2^S` of a rescale, exact in float64. For M = 0 return 2^-64, which is smaller than
+    any other factor but not 0, so that the product of sum and factor always rises with the sum."""
     return np.where(multiplier == 0, 2.0**-64, np.ldexp(multiplier.astype(np.float64), -shift.astype(np.int32)))
 
 
@@ -78,8 +79,9 @@ def conditions(
     highest: Array,
     double: bool = True,
 ) -> Conditions | None:
-    """Return the conditions under which a linear function, truncated, equals `tosa.apply_scale` with this multiplier
-    and shift for every x in lowest..highest (per channel), after both are clamped to low..high.
+    """Return the conditions that numbers `scale` and `offset` must meet for `trunc(scale * |x| + offset)`, with x's
+    sign, to equal `tosa.apply_scale` of x with this multiplier and shift, after both results are clamped to low..high.
+    All arrays have an element per channel; x is any integer in lowest..highest.
 
     None if there are too many, or if their computation would not be exact.
     """
@@ -107,9 +109,9 @@ def conditions(
 
 
 def _side(first: Array, count: int, greatest: Array, smallest: Array) -> tuple[Array, Array]:
-    """Return the arrays `least` and `most` of `Conditions` for the numbers of one sign, if their magnitudes lie in
-    smallest..greatest. `first`: for each channel and level, the least magnitude that reaches the level; only the first
-    `count` levels matter."""
+    """Return the arrays `least` and `most` of `Conditions` for the inputs of one sign, whose magnitudes lie between
+    `smallest` and `greatest` (per channel). `first` [channels, levels]: the least magnitude whose rescaled result has
+    at least the magnitude `level`; there are conditions only for the first `count` levels."""
     least, most = np.full_like(first, NEVER), np.full_like(first, -NEVER)
     first, upper, lower = first[:, :count], greatest[:, None], smallest[:, None]
     np.maximum(first, lower, out=least[:, :count])
@@ -122,12 +124,12 @@ def _side(first: Array, count: int, greatest: Array, smallest: Array) -> tuple[A
 def _rises(
     level: Array, multiplier: Array, shift: Array, scale: Array, double: bool
 ) -> tuple[Array, tuple[Array, Array]]:
-    """Return, for each channel and level j, the least x at which the rescaled result is j or more (`P_j` in the
-    module's docstring). Also return the indices (channels, levels) at which the least magnitude of a negative x with
-    the result -j is larger by one, because the division has no remainder.
+    """Return, for each channel and level j, the least x >= 0 whose rescaled result is j or more (`P_j` in the module's
+    docstring). Also return the indices (channels, levels) where `N_j`, the least magnitude of a negative x with a
+    result of -j or less, is `P_j + 1`; elsewhere it is `P_j`.
 
-    Float64 determines the quotient, except within 2^-16 of an integer, where int64 (wrapping) is used. Above 2^32 any
-    number above 2^32 is sufficient.
+    The quotient is computed in float64, and where it is within 2^-16 of an integer, in int64 with wrapping. A quotient
+    above 2^32 need not be exact, because no i32 input reaches it.
     """
     nudge = np.where(shift > 31, np.int64(1) << 30, 0) if double else np.zeros_like(shift)
     half = np.ldexp(nudge.astype(np.float64), -shift.astype(np.int32)) + 0.5

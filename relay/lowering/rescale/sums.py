@@ -49,8 +49,9 @@ def find_sum(op: ApplyScaleOp, calls: CallGraph) -> FoundSum | None:
 def parts_of(
     op: ApplyScaleOp, calls: CallGraph
 ) -> tuple[Rescale, tuple[tuple[SSAValue, Side], tuple[SSAValue, Side]], tuple[ApplyScaleOp, ApplyScaleOp]] | None:
-    """Return the constants of the last rescale of a rescaled sum of two rescaled codes, both codes with their
-    contributions to the sum, and their rescales; None for any other op."""
+    """If `op` computes `rescale(rescale(a) + rescale(b))`, or the same with a difference, where a and b are codes,
+    return the constants of the outer rescale, the two codes with their contributions to the sum, and the ops of the two
+    inner rescales. Return None for any other op."""
     total = op.value.owner
     if not isinstance(total, arith.AddiOp | arith.SubiOp) or not op.value.has_one_use():
         return None
@@ -67,7 +68,8 @@ def parts_of(
 
 
 def _rescale(op: ApplyScaleOp, calls: CallGraph) -> Rescale | None:
-    """Return the op's constants, if they are equal in every call and every channel; else None."""
+    """Return the multiplier, shift and rounding of the op. None unless multiplier and shift are constants in the
+    supported range, equal in every call of the function and in every channel."""
     numbers: list[int] = []
     for value in (op.multiplier, op.shift):
         found = scalars(value, calls)
@@ -80,8 +82,9 @@ def _rescale(op: ApplyScaleOp, calls: CallGraph) -> Rescale | None:
 
 
 def _side(op: ApplyScaleOp, sign: int, calls: CallGraph) -> tuple[SSAValue, Side] | None:
-    """Return the code that a rescale shifts to the left and scales, and the contribution of each value of the code to
-    the sum, with the given sign; None if the operand is not computed from one code."""
+    """Return the code that a rescale in a sum or difference of rescaled codes shifts to the left and scales, and the
+    contribution of each value of the code to the sum, times `sign` (1 or -1). None if the operand of the rescale is not
+    computed from one code, or its values or constants are out of the supported range."""
     rescale = _rescale(op, calls)
     shifted = enumerate_codes(op.value)
     if rescale is None or shifted is None:
@@ -97,9 +100,10 @@ def _side(op: ApplyScaleOp, sign: int, calls: CallGraph) -> tuple[SSAValue, Side
 
 
 def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter, by_addition: bool) -> None:
-    """Replace the sum by fptosi(roundeven(fma(sitofp %a, first, fma(sitofp %b, second, offset)))), or by fptosi(t +
-    copysign(offset, t)), t = fma(sitofp %a, first, sitofp %b * second). `by_addition`: small numbers are converted to
-    integers by additions."""
+    """Replace the rescaled sum by fptosi(roundeven(fma(sitofp %a, first, fma(sitofp %b, second, offset)))), or, if
+    halves must be rounded away from zero, by fptosi(t + copysign(offset, t)), t = fma(sitofp %a, first, sitofp %b *
+    second), with the numbers of `found.form`. `by_addition`: the first form converts small floats to integers by adding
+    a constant."""
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)

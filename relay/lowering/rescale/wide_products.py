@@ -1,11 +1,14 @@
-"""Rescaling by a GPU's multiply-add of 32 x 32 + 64 bits, whose upper half is the result, with no proof and no floats.
+"""Rescales integers (`tosa.apply_scale`) by a GPU's multiply-add of 32 x 32 + 64 bits, whose upper half is the result,
+with no proof and no floats.
 
-For x without sign, or if results below zero do not matter, and for SINGLE_ROUND (n = 0), with n = 2^30:
+M is the multiplier and S the shift of the op; n is 2^30 for DOUBLE_ROUND, 0 for SINGLE_ROUND. This form is correct for
+SINGLE_ROUND, and for DOUBLE_ROUND if x is not negative, or if results below zero do not matter:
 
     y = (x * M + C) >> 32 >> (S - 32)        C = 2^(S-1) + n
 
-With both signs, DOUBLE_ROUND adds or subtracts n = 2^30. With twice the multiplier that is one unit of the upper half,
-so the sign bit is added there. The factors are unsigned, u = x + 2^31, where the 2^31 can be part of the initial sums:
+DOUBLE_ROUND subtracts n instead of adding it if x is negative. With twice the multiplier, these two cases differ by
+2^32, which is one unit of the upper half: it is added there, as the sign bit of u. Both factors are unsigned, so u = x
++ 2^31 replaces x, where the 2^31 can be part of the initial sums:
 
     y = ((u * 2 M + C) >> 32) + (u >> 31) >> (S - 31)        C = 2^32 (2^(S-32) - M - 1) + 2^31
 
@@ -40,9 +43,11 @@ LOWEST = -(2**31)
 
 @dataclass(frozen=True)
 class Wide:
-    """The constants that replace a rescale by `x * factor + constant` in 64 bits, whose upper half is shifted to the
-    right; one array per call of the function, with an element per channel. `signed`: whether x and the result have both
-    signs, so that the formula for u = x + 2^31 is used; `added`: the zero point that the constants contain."""
+    """The constants with which a rescale is computed as `upper half of (x * factor + constant) >> shift`, in 64 bits.
+
+    Each list has one array for each call of the kernel, with one element per channel. `signed`: both x and the result
+    can be negative, so that `u = x + 2^31` replaces x. `added`: the zero point that the constants contain.
+    """
 
     factors: list[Array]
     constants: list[Array]
@@ -99,8 +104,10 @@ def number_of(value: SSAValue) -> int:
 
 
 def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallGraph, base: int = 0) -> None:
-    """tosa.apply_scale %x, %m, %s  =>  trunci(%x * %factor + %constant >> 32) >> %shift; plus %u >> 31 if signed. With
-    a base, the instruction that shifts adds it: `... * 2^(32 - shift) + base * 2^32 >> 32`."""
+    """tosa.apply_scale %x, %m, %s  =>  trunci(%x * %factor + %constant >> 32) >> %shift
+
+    If `found.signed`, u = x + 2^31 replaces x, and u >> 31 is added before the shift by %shift. A `base` other than 0
+    is added to the result; the shift is then a product, `(... * 2^(32 - shift) + base * 2^32) >> 32`."""
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)

@@ -41,7 +41,8 @@ def constant_of(value: SSAValue) -> arith.ConstantOp | None:
 
 
 def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
-    """Insert a packed constant and its buffer before the call, named after the weight; return the buffer."""
+    """Insert a constant with packed weights, and its conversion to a memref, before the call; return the memref. The
+    constant is named after the weight, with the suffix `kind`."""
     return constant_buffer(call, array, f"{weight.result.name_hint or 'constant'}.{kind}", weight.location)
 
 

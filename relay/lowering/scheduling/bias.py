@@ -61,8 +61,8 @@ def concatenated(every: Sequence[Packed], biases: Sequence[Array] | None) -> Pac
 
 
 def add_bias(packed: Packed, bias: Array) -> Packed:
-    """Return the packed constants with the bias of a call added to the initial accumulators, which have one row for
-    each kind of border."""
+    """Return the packed constants with the bias of a call added to the initial accumulators: those of all output
+    channels, repeated for each set of kernel rows that can lie inside the image."""
     vector = padded(bias.reshape(-1))
     initial = packed.initial.reshape(-1, vector.size) + vector.astype(packed.initial.dtype)
     return Packed(packed.weights, initial.reshape(-1), packed.more)

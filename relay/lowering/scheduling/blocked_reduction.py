@@ -1,13 +1,14 @@
 """Float convolutions and products whose reduction is cut into blocks of steps; each block is computed for many pixels
 before the next one.
 
-The steps of a block are so few that their weights stay in the first-level cache while register tiles of all pixels of a
-strip read them; between blocks, the sums of the strip are in scratch memory. So a strip loads each weight from memory
-once, whereas separate tiles would each load all weights of their channels: for 512 channels these fill half of a
-second-level cache of 512 KiB, and are evicted by other accesses. Each block prefetches the weights of the next.
-Products are added in the same order as without blocks. The pixels of all rows and images form one row, because in
-narrow images tiles of a single row would leave a few pixels over. With a block for each tap, pixels whose tap is in the
-border are skipped.
+A step adds the products of one input channel at one tap (a position of the window). A strip is the pixels whose sums
+are in scratch memory together. A block has so few steps that its weights stay in the first-level cache while the
+register tiles of all pixels of a strip read them. So a strip loads each weight from memory once, whereas separate tiles
+would each load all weights of their channels: for 512 channels these fill half of a second-level cache of 512 KiB, and
+are evicted by other accesses. Each block prefetches the weights of the next one. Products are added in the same order
+as without blocks. Strips and tiles are formed over the pixels of all rows and images in sequence, because single rows
+of narrow images are no multiple of a tile. If each tap has blocks of its own, pixels whose tap lies in the border are
+skipped.
 """
 
 from __future__ import annotations
@@ -225,8 +226,8 @@ class BlockedReductionEmitter:
                 when(b, below(b, number, whole), lambda: self.strip(first, size), lambda: self.strip(last, rest))
 
     def strip(self, first: Index, count: int) -> None:
-        """Emit a strip of `count` pixels from `first` on: the tables of pixels for each tap, then the blocks of
-        channels."""
+        """Emit code for a strip of `count` pixels from `first` on: for each tap of the window, it lists the pixels for
+        which the tap is inside the image; then it computes the results, one block of channels after the other."""
         tables = self.tables(first, count)
         apart = sharing.of_blocks(self.conv, self.schedule.tile[1], self.epilogue.itemsize)
         for group in groups_of(self.conv.outputs, self.schedule.vectors):

@@ -1,7 +1,7 @@
-"""Computes arithmetic on gathered rows that depends only on the column once for each column of the data.
+"""Moves arithmetic out of the loop over the pixels of an output line, to a loop over the columns of the input image.
 
-Where an image is enlarged, neighbouring results of a line read the same columns, and the part of the arithmetic that
-depends only on the line and the column is the same for all of them.
+When an image is enlarged, several neighbouring pixels of an output line read the same input column. The part of the
+arithmetic that depends only on the line and this column is equal for all of them, and is computed once for each column.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from relay.lowering.shaped import shape_of
 
 @dataclass(frozen=True)
 class Term:
-    """A part of an elementwise body that reads one column of the data (`load`) and depends on nothing else that varies
-    along a line of the result: its operations `ops`, and their result `value`."""
+    """A part of an elementwise body that can be computed once for each column of the input image: `load` reads an
+    element of a column, and `ops` compute `value` from it and from values that are equal for all pixels of a line of
+    the result."""
 
     load: memref.LoadOp
     ops: tuple[Operation, ...]
@@ -100,8 +101,8 @@ def by_column(load: memref.LoadOp, varying: set[SSAValue]) -> bool:
 
 
 def depends(value: SSAValue, varying: set[SSAValue], late: Sequence[Operation]) -> bool:
-    """Whether a value depends on the position in a line of the result, or is computed by an op of `late`, from loaded
-    rows."""
+    """Whether a value differs between the pixels of a line of the result (`varying`), or is computed by one of the ops
+    `late`, which use elements loaded from the input image."""
     return value in varying or value.owner in late
 
 

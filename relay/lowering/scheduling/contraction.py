@@ -21,9 +21,9 @@ from relay.lowering.shaped import at_most, buffer_of, shape_of
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand of a convolution or product: its buffer, how its elements are extended, and its zero point.
-    `given`: a scalar zero point that each call passes; `zero_point` is 0 then. Only products of two computed
-    matrices have one."""
+    """One operand of a convolution or product: its buffer, whether its elements are extended as unsigned integers, and
+    its zero point. `given`: a scalar zero point that each call of the kernel passes, and `zero_point` is 0 then; only
+    operands of products of two computed matrices can have it."""
 
     value: SSAValue
     unsigned: bool
@@ -140,8 +140,9 @@ def operands_of(op: linalg.GenericOp) -> tuple[Operand, Operand, SSAValue, Attri
 def window_of(
     map: AffineMap, taps: tuple[int, int], channels: Sequence[int]
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Return strides and dilation of data indexed by (n, y * stride + i * dilation, x * stride + j * dilation,
-    *channels), where `taps` are the dimensions i and j."""
+    """Match an affine map to the index of a convolution's data, (n, y * stride + i * dilation, x * stride + j *
+    dilation, *channels), where n, y and x are dimensions 0 to 2, and `taps` are the numbers of i and j. Return the two
+    strides and the two dilations; None if the map has another form."""
     linear = [coefficients(r) for r in map.results]
     if len(linear) != 3 + len(channels) or any(entry is None or entry[1] != 0 for entry in linear):
         return None

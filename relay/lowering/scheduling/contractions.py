@@ -63,8 +63,8 @@ class Weighted:
         return as_row(self.conv) if self.by_points and self.groups is None else None
 
     def form(self, one_row: bool) -> tuple[Convolution, Sequence[Array]]:
-        """Return the convolution and its kernels; with `one_row`, the equal convolution of images of one row (see
-        `as_row`), where that is possible."""
+        """Return the convolution and the weights that each call passes. With `one_row`, they are those of the
+        equivalent convolution of images of one row (see `as_row`), if there is one."""
         if not one_row or self.row is None:
             return self.conv, self.kernels
         return self.row, [kernel_of_row(kernel) for kernel in self.kernels]
@@ -89,7 +89,8 @@ class Weighted:
         return Around(self.flat(conv), padding is not None, epilogue=length, packs=packs)
 
     def start(self, emission: Emission, masks: bool) -> Epilogue:
-        """Remove the bias from the epilogue and return the epilogue's emitter; `masks`: see `pick_masks`."""
+        """Remove the bias from the elementwise operation after the contraction, and return an `Epilogue` that emits
+        that operation. `masks`: whether fewer than 16 channels are loaded and stored by one masked instruction."""
         if self.bias is not None:
             self.bias.drop()
         sums = self.conv.out
@@ -197,7 +198,8 @@ def kernel_of_row(kernel: Array) -> Array:
 
 
 def copies(conv: Convolution, schedule: TileSchedule) -> bool:
-    """Whether the schedule copies the data: to convert it, or because the last step would read bytes behind its end."""
+    """Whether the schedule copies the convolution's data to scratch memory: to convert them to another type or sign, or
+    because the last step of the reduction would read beyond the end of the data's buffer."""
     room = schedule.codes_per_step > 1 and slack(conv, schedule) > 0
     return schedule.sign_flip == "copy" or schedule.widen or room
 
@@ -234,7 +236,8 @@ class OfWeights(Strategy[S]):
 @dataclass(frozen=True, kw_only=True)
 class ContractionSchedule(TileSchedule):
     """A micro-kernel, and how its data is prepared. `one_row`: images of one column are viewed as images of one row;
-    `pad_in_copy`: the copy of the data also pads it; `masks`: see `pick_masks`."""
+    `pad_in_copy`: the copy of the data also pads it; `masks`: fewer than 16 channels are loaded and stored by one
+    masked instruction."""
 
     strategy = "contraction"
     one_row: bool

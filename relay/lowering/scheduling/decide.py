@@ -92,7 +92,8 @@ class Decider:
                 self.visit(op)
 
     def visit(self, op: Operation) -> None:
-        """Decide about an op that is not part of an earlier decision."""
+        """Choose the schedule of an op that no earlier choice covers; for an `scf.if` or `scf.while`, those of the ops
+        inside."""
         if isinstance(op, memref.ExpandShapeOp) and self.is_split(op):
             self.found.done.add(op)
             return
@@ -151,7 +152,8 @@ class Decider:
         return any(entry.strategy == "nest" and entry.op in numbers for entry in self.entries)
 
     def unit(self, options: Sequence[Strategy[Any]]) -> Unit:
-        """Return the strategy that the attribute names, or the cheapest one, with its decisions."""
+        """Choose among the strategies `options` for one op, and record the choice: the strategy that the function's
+        attribute `relay.schedule` names, or else the one that `self.chooser` prefers. Return it with its decisions."""
         number, entry = self.numbers[options[0].op], self.entry_for(options, consume=True)
         where = f"{self.where}: op {number}" if len(self.numbers) > 1 else self.where
         given: Given = {}
@@ -177,8 +179,8 @@ class Decider:
         return best
 
     def entry_for(self, options: Sequence[Strategy[Any]], *, consume: bool) -> Entry | None:
-        """Return the entry of the attribute for the operation that all `options` schedule, None if it has none;
-        `consume` removes the entry."""
+        """Return the entry of the kernel's attribute `relay.schedule` for the operation that all `options` schedule;
+        None if there is none. `consume`: whether the entry is removed from those that are left."""
         number, names = self.numbers[options[0].op], {option.name for option in options}
         for entry in self.entries:
             if entry.op == number or (entry.op is None and entry.strategy in names):
@@ -188,7 +190,8 @@ class Decider:
         return None
 
     def unused(self, entry: Entry) -> InvalidArgument:
-        """Return the error for an entry that applies to no op."""
+        """Return the error for an entry of the kernel's attribute `relay.schedule` whose op or strategy the kernel does
+        not have."""
         what = "names no strategy" if entry.strategy is None else f"strategy {entry.strategy} applies to no operation"
         if entry.op is not None:
             what = f"op {entry.op} is not scheduled by itself"
@@ -215,8 +218,8 @@ class Decider:
 
 
 def is_emitted_at(option: Strategy[Any], op: Operation, at: Operation) -> bool:
-    """Whether a strategy covers the pattern that the fill `op` starts and is emitted at `at`, the pattern's last
-    operation."""
+    """Whether a strategy implements several operations together, of which the fill `op` is the first and `at` the last,
+    where their code is emitted."""
     return option.op is not op and op is not at and option.covers[-1] is at
 
 
@@ -226,4 +229,4 @@ def users_of(value: SSAValue, *others: Operation) -> list[Operation]:
 
 
 TILED = frozenset({"contraction", "groups", "parts"})
-"""Strategies to which `relay.tile` applies."""
+"""The strategies to which a kernel's attribute `relay.tile`, a tile of pixels and channels, applies."""

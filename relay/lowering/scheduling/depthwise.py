@@ -38,7 +38,8 @@ HALF = LANES // 2
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseSchedule(OpSchedule):
     """The decisions about a depthwise convolution. `pairs`: taps are taken two at a time, by dot products of 16-bit
-    integers; `unrolled_taps`: there are no loops over taps; `masks`: see `pick_masks`."""
+    integers; `unrolled_taps`: there are no loops over taps; `masks`: fewer than 16 channels are loaded and stored by
+    one masked instruction, not in parts of powers of two."""
 
     strategy = "depthwise"
     pairs: bool

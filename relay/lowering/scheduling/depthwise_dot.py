@@ -65,8 +65,8 @@ class DepthwiseDotSchedule(OpSchedule):
 @dataclass(frozen=True)
 class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
     """A depthwise convolution of codes by dot products of up to 4 rows of an image column, 64 or 16 lanes at a time,
-    with masks for fewer channels. `possible`: whether a padded copy of the image may be read (True), the image without
-    its borders (False), or either; the best option comes first."""
+    with masks for fewer channels. `possible`: the values to choose from, the best one first: True to read a padded copy
+    of the image, False to read the image without its borders."""
 
     record = DepthwiseDotSchedule
     padding: Padding | None
@@ -268,8 +268,9 @@ class Row:
         operands: Sequence[Sequence[SSAValue | None]] | None,
         known: dict[int, Column],
     ) -> None:
-        """Emit a tile of `pixels` neighbours; `known` maps offsets to the columns read so far, and gains those read
-        here."""
+        """Emit the results of `pixels` neighbouring pixels of a row, the first at column `x`. `known` maps the offsets
+        of image columns from the tile's first column to their codes in registers; columns that it lacks are loaded and
+        added to it."""
         conv = self.conv
         for m in range(pixels):
             totals = list(start)
@@ -294,8 +295,8 @@ class Row:
             totals[s] = b.dot(totals[s], code, b.vector_load(self.p.weights, [at], width), self.layout.unsigned)
 
     def column(self, x: Index, offset: int) -> Column:
-        """Load a column of the image with its rows interleaved: for each group of four rows four vectors, in which each
-        lane has its four codes next to each other."""
+        """Load the image's codes that the taps of one kernel column read, and return four vectors for each group of
+        four kernel rows: the rows interleaved, so that the four codes of a channel are next to each other."""
         b, conv, p = self.b, self.conv, self.p
         pixel = b.plus(b.times(x, conv.strides[1] * conv.channels), (offset - self.layout.image.left) * conv.channels)
         result: Column = []
@@ -317,8 +318,8 @@ class Row:
         return [b.bitcast(v, i8, width) for v in result]
 
     def row(self, i: int, pixel: Index) -> SSAValue:
-        """Load a block's codes of one row of taps: for each of the section's pixel rows, as many codes as the section
-        has channels."""
+        """Return a vector of the image's codes that tap row `i` reads at offset `pixel` in an image row. The codes of
+        each pixel row of the section (a range of channels that is processed in blocks) follow one after the other."""
         b, section = self.b, self.section
         pieces: list[SSAValue] = []
         for lines in self.lines:
@@ -352,5 +353,6 @@ class Row:
 
 
 def tile_of(width: int) -> int:
-    """Return the pixels of a tile: a divisor of the width, if there is a suitable one."""
+    """Return the number of pixels of a tile, for a row of `width` pixels: a divisor of `width` from 2 to 7 if there is
+    one (4, 5 and 3 are preferred), else at most 4."""
     return next((t for t in (4, 5, 3, 6, 7, 2) if width % t == 0), min(4, width))

@@ -24,7 +24,8 @@ from relay.target import LANES, CpuCosts, CpuTarget
 
 GROUP = 4
 VECTORS = 4
-"""The number of accumulator vectors of a block."""
+"""The number of accumulator vectors of a block (a register of 8-bit codes): each has 32-bit sums for a quarter of the
+codes."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Image:
 
 
 def image_of(conv: Convolution, padding: Padding | None) -> Image:
-    """Return the size of the image without padding, and the padding above it and to its left. If the convolution reads
-    no padded copy (`padding` is None), this is its own image, with no padding."""
+    """Return the size of the image without padding, and the padding above it and to its left. If `padding` is None, the
+    convolution reads its operand as it is: the size is that of the operand, and the padding is 0."""
     if padding is None:
         return Image(conv.rows, conv.columns, 0, 0)
     _, rows, columns, _ = shape_of(padding.source)
@@ -49,7 +50,8 @@ def image_of(conv: Convolution, padding: Padding | None) -> Image:
 
 @dataclass(frozen=True)
 class Borders:
-    """How the windows of a convolution overlap the image without padding."""
+    """Which taps of a convolution's windows lie inside the image, excluding its padding, for each range of output rows
+    and columns."""
 
     conv: Convolution
     image: Image
@@ -69,8 +71,9 @@ class Borders:
 
 @dataclass(frozen=True)
 class Section:
-    """A range of channels from `first` on, in `blocks` blocks of `width` lanes. A block holds `width / rows` channels
-    of one pixel in each of `rows` rows; of each 16 channels, the first `lanes` are read."""
+    """A range of channels, starting at `first`, that is processed in `blocks` blocks of `width` lanes. The lanes of a
+    block hold `width / rows` channels of one pixel in each of `rows` output rows. `lanes`: the number of lanes in use
+    of each 16; less than 16 only if the convolution has fewer channels than that."""
 
     width: int
     first: int
@@ -125,7 +128,8 @@ class Layout(Borders):
 
     @property
     def sections(self) -> list[Section]:
-        """The sections that cover all channels."""
+        """The sections (ranges of channels that are processed in blocks of equal form) that cover all output
+        channels."""
         return sections(self.conv.outputs, self.width)
 
     @property
@@ -142,7 +146,8 @@ class Layout(Borders):
         return -(-self.conv.out_rows // self.strip)
 
     def steps(self, section: Section) -> int:
-        """Return the number of iterations of the loop over the rows of a strip."""
+        """Return the number of iterations in which a block of the section's channels computes a strip of `self.strip`
+        output rows: each iteration computes `section.rows` of them."""
         return -(-self.strip // section.rows)
 
     def rows(self, section: Section, strip: int, step: int) -> list[int]:
@@ -156,14 +161,15 @@ class Layout(Borders):
 
     @property
     def block_sums(self) -> int:
-        """The number of initial accumulators of a block of channels for output rows with given taps inside the image:
-        `width` for each span of output columns."""
+        """The number of initial accumulators of a block of channels, for output rows at which the same rows of taps are
+        inside the image: the block's `width` lanes for each span of output columns at which the same columns of taps
+        are inside."""
         return len(self.column_spans) * self.width
 
     @property
     def block_bytes(self) -> int:
-        """The bytes of weights of a block of channels for output rows with given taps inside the image: the 8-bit
-        weights, then those of the second dot products (`second`)."""
+        """The size in bytes of one block's packed weights: the 8-bit weights, then the additional weights of the taps
+        in `second`. Blocks of output rows that have other taps inside the image have another copy of this size."""
         return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * self.width
 
     def record(self, section: Section) -> int:
@@ -172,13 +178,15 @@ class Layout(Borders):
         return 2 + section.rows * (1 + self.conv.kernel_rows)
 
     def table_of(self, section: Section) -> int:
-        """Return the offset of the section's part of the table of offsets."""
+        """Return at which entry of the packed table of offsets (of weights, accumulators and image rows, for each
+        iteration) the entries of the section's iterations begin."""
         every = self.sections
         return sum(self.strips * self.steps(s) * self.record(s) for s in every[: every.index(section)])
 
 
 def width_of(conv: Convolution, target: CpuTarget) -> int:
-    """Return the lanes of a block; 0 if the target lacks the instructions, or other instructions are faster."""
+    """Return the number of lanes (channels) of a block of a depthwise convolution by dot products; 0 if the target
+    lacks dot-product instructions for it, or if other instructions are faster."""
     if target.packs and target.whole_dots:
         return 64
     dot = target.dot(GROUP)
@@ -199,9 +207,9 @@ def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
 
 
 def best_strip(conv: Convolution, image: Image, target: CpuTarget) -> int:
-    """Return the number of output rows of a strip, the rows that are computed while their image rows are cached. It has
-    the least cost among the numbers that the cache allows, or that one block of channels computes at once if this is
-    more."""
+    """Return the number of output rows of a strip: rows that all blocks of channels compute while the image rows are in
+    the cache. It is the cheapest number up to a limit: the rows that fit the cache, but at least those that one block
+    computes at once."""
     costs, width = target.costs, width_of(conv, target)
     row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
     together = max(section.rows for section in sections(conv.outputs, width))
@@ -219,7 +227,8 @@ def rows_done(conv: Convolution, costs: CpuCosts, strip: int, width: int) -> flo
 def layout_of(
     conv: Convolution, image: Image, kernels: Sequence[Array], strip: int, width: int, unsigned: bool
 ) -> Layout:
-    """Return the layout for these weights; the copied row is the row with the most weights that exceed 8 bits."""
+    """Return the layout for these weights. Its kernel row `copied`, whose data can be multiplied twice, is the row with
+    the most weights that exceed 8 bits."""
     outside = np.zeros((conv.kernel_rows, conv.kernel_columns), np.int64)
     for kernel in kernels:
         true = kernel.astype(np.int64) - conv.kernel.zero_point
@@ -260,16 +269,17 @@ def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Pac
 
 
 def _lines(layout: Layout, row: int) -> list[int]:
-    """Return, for each tap, the offset of the image row that it reads. Taps outside the image, whose weights are zero,
-    read any row."""
+    """Return, for each row of the kernel, the offset in elements of the image row that it reads for the output row
+    `row`. A kernel row outside the image, where its weights are packed as zeros, gets the nearest image row."""
     conv, image = layout.conv, layout.image
     inside = [row * conv.strides[0] + i * conv.dilation[0] - image.top for i in range(conv.kernel_rows)]
     return [min(max(line, 0), image.rows - 1) * image.columns * conv.channels for line in inside]
 
 
 def _sums(layout: Layout, true: Array, bias: Array) -> Array:
-    """Return the initial sums [kind of row][kind of column][channel]: the bias minus the zero point times the weights
-    of the taps inside the image. `true`: the weights minus their zero point."""
+    """Return the initial sums as an array [row span, column span, channel]; the output rows (or columns) of a span have
+    the same taps inside the image. A sum is the channel's bias minus the data's zero point times the sum of the weights
+    of these taps. `true`: the weights minus their zero point."""
     zero_point = layout.conv.data.zero_point + layout.offset
     sums = [
         [true[first:end, left:right].sum(axis=(0, 1)) for _, _, left, right in layout.column_spans]
@@ -279,15 +289,17 @@ def _sums(layout: Layout, true: Array, bias: Array) -> Array:
 
 
 def _channels(section: Section, part: int) -> Array:
-    """Return [block][lane]: the channel numbers of one part, some of which exceed the last channel."""
+    """Return the channel numbers of part number `part`, 16 lanes, of each block of the section, as an array [block,
+    lane]; those of unused lanes can exceed the last channel."""
     start = section.first + section.part(part)[1]
     return start + np.arange(section.blocks)[:, None] * section.channels + np.arange(LANES)
 
 
 def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array) -> Array:
-    """Return the initial accumulators as blocks of [kind of column][vector][part][lane]. Rows (columns) of one kind are
-    those of one span of `layout.row_spans` (`column_spans`). `kinds`: the kind of each pixel row of a block; `sums`
-    [kind of row][kind of column][channel]: the result of `_sums`."""
+    """Return the initial accumulators of a section, block by block, in the order [column kind][vector][part][lane].
+    Output rows or columns are of one kind if the same taps are inside the image: a kind is an index of
+    `layout.row_spans` or `column_spans`. `kinds`: the kind of each pixel row of a block; `sums`: the accumulators as
+    [row kind, column kind, channel]."""
     parts: list[Array] = []
     for part in range(layout.parts):
         chosen = np.minimum(_channels(section, part), layout.conv.outputs - 1)
@@ -297,10 +309,12 @@ def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array
 
 
 def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array) -> Array:
-    """Return the weights as blocks of [group][column][vector][part][lane][row], zero for taps outside the image. Where
-    weights exceed 8 bits, they are clipped; what is missing follows at the end, as weights of the second dot products
-    (`layout.second`). `kinds`: for each pixel row of a block, the number of its span in `layout.row_spans`; `true`: the
-    weights minus their zero point."""
+    """Return the packed weights of a section's channels, a block of channels after another, as
+    [group][column][vector][part][lane][row], zero for taps outside the image. A group is four rows of the kernel, which
+    a dot product sums. Weights that exceed 8 bits are clipped, and the remainders are weights, too: of the copied row
+    (`layout.copied`), or of the second dot products (`layout.second`), which follow at the end of each block. `kinds`:
+    for each pixel row of a block, the number of its span in `layout.row_spans`; `true`: the weights minus their zero
+    point."""
     conv = layout.conv
     _, columns, channels = true.shape
     by_row = np.zeros((layout.groups * GROUP, columns, layout.parts, section.blocks, LANES), np.int64)

@@ -48,7 +48,8 @@ def extents(op: linalg.GenericOp) -> list[int]:
 class ElementwiseSchedule(OpSchedule):
     """The decisions about an elementwise operation. `flat`: all dimensions are collapsed into one; `lanes`: widths of
     vectors, the widest first: each covers the elements of a row that the wider ones do not reach; `overlap`: the last
-    vector of a row overlaps the one before it; `saturate`: 64 codes are narrowed at once."""
+    vector of a row overlaps the one before it; `saturate`: 64 results are clamped and converted from i32 to 8-bit codes
+    together, by saturating pack instructions."""
 
     strategy = "elementwise"
     flat: bool
@@ -203,7 +204,8 @@ def apart(op: linalg.GenericOp) -> bool:
 
 
 class Elementwise:
-    """Emits one elementwise op, whose results `block` computes."""
+    """Emits the loops of one elementwise op. `block`: the body that computes one element of each result from one of
+    each operand."""
 
     def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, schedule: ElementwiseSchedule):
         self.b, self.block = builder, block
@@ -218,7 +220,7 @@ class Elementwise:
         self.lifters = {lanes: Lifter(builder, lanes) for lanes in (*self.widths, LANES)}
 
     def flatten(self, rank: int) -> None:
-        """View all operands as one-dimensional."""
+        """View all operands as one-dimensional, so that one loop replaces the `rank` loops of the operation."""
         for number, (value, map) in enumerate(zip(self.operands, self.maps, strict=True)):
             if is_buffer(value.type) and shape_of(value):
                 self.operands[number] = self.b.flatten(value)
@@ -231,7 +233,8 @@ class Elementwise:
         self.sizes = [prod(self.sizes)]
 
     def emit(self, overlap: bool) -> None:
-        """Emit all rows; `overlap`: see `ElementwiseSchedule`."""
+        """Emit all rows of the result, in vectors. `overlap`: the last vector of a row may overlap the one before it,
+        instead of narrower vectors that process the rest."""
         with self.b.loops(self.sizes[:-1]) as outer:
 
             def vector(at: Index, lanes: int) -> None:
@@ -270,7 +273,8 @@ class Elementwise:
         ]
 
     def write(self, results: Sequence[SSAValue], dims: Sequence[Index], lanes: int) -> None:
-        """Store the results of the body."""
+        """Store one vector of `lanes` elements (or a scalar) for each result of the op, from the position `dims` of the
+        loops on."""
         b = self.b
         for result, target, map in zip(results, self.operands[self.inputs :], self.maps[self.inputs :], strict=True):
             buffer, at = self.place(target, map, dims)

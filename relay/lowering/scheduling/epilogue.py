@@ -57,7 +57,8 @@ def accesses_of(op: linalg.GenericOp) -> list[Access]:
 
 
 def by_points(accesses: Sequence[Access], rank: int) -> bool:
-    """Whether each operand has one element for each point, one for each channel, or a single element."""
+    """Whether each operand of an epilogue has one element for each element of the result (of `rank` dimensions), one
+    for each channel (the last dimension), or a single element."""
     return all(
         is_identity(access.map, rank)
         or dims_of(access.map) == [rank - 1]
@@ -82,7 +83,8 @@ def pick_masks(pick: Picks, target: CpuTarget, *outputs: int) -> bool:
 
 class Epilogue:
     """Emits the epilogue of a kernel: applies the elementwise `linalg.generic` that follows the sums to 16 accumulators
-    at a time, or stores these if there is none (`op` is None). `masks`: see `pick_masks`."""
+    at a time, or stores these if there is none (`op` is None). `masks`: whether fewer than 16 elements are loaded and
+    stored by one masked instruction, instead of in parts of powers of two."""
 
     def __init__(
         self, builder: LoopBuilder, accumulator: SSAValue, op: linalg.GenericOp | None, channels: int, masks: bool
@@ -145,7 +147,8 @@ class Epilogue:
         return True
 
     def flatten_points(self) -> bool:
-        """View all points as one row, (point, channel), if every operand allows it; return whether it does."""
+        """Merge all dimensions but the channels into one, so that the epilogue is indexed by (pixel, channel), if every
+        operand has one element per pixel and channel, one per channel, or a single one. Return whether they have."""
         if not by_points(self.accesses, self.rank):
             return False
         self.inputs = [self.flat(a) for a in self.inputs]
@@ -154,7 +157,8 @@ class Epilogue:
         return True
 
     def flat(self, access: Access) -> Access:
-        """Return the access as a function of (point, channel)."""
+        """Return the access to an operand with all dimensions but the channels merged into one, so that its map takes
+        two indices, (pixel, channel). The operand's buffer is reshaped if necessary."""
         if not is_buffer(access.value.type):
             return Access(access.value, AffineMap.from_callable(lambda a, b: (), dim_symbol_split=(2, 0)), access.used)
         type = buffer_of(access.value)
@@ -291,8 +295,8 @@ class Epilogue:
     # 64 channels at once
 
     def packs(self) -> bool:
-        """Whether 64 results can be narrowed to codes of one buffer at once: each input is the accumulators, or has one
-        element per channel, or a single element."""
+        """Whether `codes` can compute 64 results at once as one vector: the epilogue ends with a clamp to 8-bit codes,
+        and each input that it uses is the buffer of accumulators, has one element per channel, or is a scalar."""
         return self.clamp is not None and all(
             access.value is self.accumulator
             or not access.used
@@ -303,8 +307,8 @@ class Epilogue:
         )
 
     def channel_vectors(self, channels: Sequence[Index], lanes: int) -> list[list[SSAValue | None]]:
-        """Return, for each operand of the body, its vectors for four spans of 16 (or the first `lanes`) channels; None
-        for the accumulators."""
+        """Return a list for each operand of the body: its values for the 16 channels (or the first `lanes` of them)
+        from each index in `channels` on, or None in place of each value if the operand is the accumulators."""
         dims = [[*[0] * (self.rank - 1), channel] for channel in channels]
         return [
             [None if access.value is self.accumulator else self.operand(access, access.value, at, lanes) for at in dims]

@@ -1,8 +1,9 @@
-"""Depthwise convolution of floats: 16 channels in the lanes, neighbouring pixels in registers; the image is padded only
-if its borders are of many kinds.
+"""Depthwise convolution of floats: 16 channels in the lanes, neighbouring pixels in registers.
 
 Each tile of pixels of an output row processes all blocks of channels, so that memory is read and written in order. A
-tile loads each column of the image once. At the borders, taps outside the image are skipped, as they would add zeros.
+tile loads each column of the image once. At the borders of the image, separate code skips the taps outside, as they
+would add zeros. The image is padded instead if that needs code for too many cases: more than `KINDS` different border
+rows or columns.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.target import LANES
 
 KINDS = 5
-"""The most kinds of border rows, or of border columns, for which code is emitted."""
+"""The most kinds of result rows, or of result columns, for which separate code is emitted. Rows are of one kind if the
+same kernel rows lie inside the image there."""
 MOST_TAPS = 128
-"""The most taps for which code is emitted: the taps are unrolled for each kind of border row and column."""
+"""The largest window, in taps, of a convolution that this strategy takes. It bounds the size of the code, which
+contains all taps once for each different case of border rows and columns."""
 MOST_PIXELS = 16
 """The most pixels of a tile."""
 
@@ -72,8 +75,8 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
         return Borders(found.row, Image(image.columns, image.rows, image.left, image.top))
 
     def possible(self, one_row: bool) -> Sequence[bool]:
-        """Return the options for whether the padded copy is read, the best first; none if this strategy does not
-        apply."""
+        """Return the possible values of the decision `padded`, the best first: True if the kernel reads a padded copy
+        of the image, False if it reads the image itself. Empty if neither is possible."""
         forms: tuple[bool, ...] = (False,)
         if self.padding is not None:
             constant = self.padding.value.owner
@@ -116,7 +119,8 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
 
 
 def fits(borders: Borders) -> bool:
-    """Whether there are few enough kinds of borders, and few enough taps."""
+    """Whether code may be emitted for each kind of border with all taps unrolled: there are at most `KINDS` kinds of
+    border rows and of border columns, and at most `MOST_TAPS` taps."""
     kinds = max(len(borders.row_spans), len(borders.column_spans))
     return borders.conv.kernel_rows * borders.conv.kernel_columns <= MOST_TAPS and kinds <= KINDS
 
@@ -152,7 +156,8 @@ class FloatDepthwiseEmitter:
                             self.all_channels((n, y, cut), right - cut, *taps)
 
     def all_channels(self, point: tuple[Index, Index, Index], pixels: int, rows: range, columns: range) -> None:
-        """Emit all blocks of channels of some neighbouring pixels."""
+        """Emit the computation of all channels, 16 at a time, of `pixels` neighbouring output pixels from `point` on.
+        `rows` and `columns`: the rows and columns of the kernel that lie inside the image there."""
         whole = self.conv.outputs // LANES * LANES
         if whole:
             with self.b.loop(0, whole, LANES) as (channel, _):
@@ -169,7 +174,8 @@ class FloatDepthwiseEmitter:
         rows: range,
         columns: range,
     ) -> None:
-        """Emit `pixels` neighbours of 16 (or the first `lanes`) channels."""
+        """Emit the results of `pixels` neighbouring pixels of a row, from `point` on, for 16 channels (or the first
+        `lanes` of them) from `channel` on. Only the taps in `rows` and `columns` of the kernel are summed."""
         b, conv, image = self.b, self.conv, self.borders.image
         n, y, x = point
         row = b.plus(b.times(n, image.rows), b.times(y, conv.strides[0]))

@@ -30,9 +30,10 @@ from relay.lowering.shaped import Extent, at_most, is_buffer
 from relay.target import LANES
 
 WIDEST = 64
-"""The most elements of a vector whose elements are copied without arithmetic."""
+"""The width in elements of the vectors of `GatheredRows` if its results are copies of gathered elements, without
+arithmetic on them; narrower for shorter rows."""
 LEAST = 4
-"""The fewest elements of a row for which this strategy applies."""
+"""The fewest elements of a row (the innermost dimension of the result) for which `GatheredRows` applies."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,9 @@ def recognise_gathered(op: linalg.GenericOp) -> Gathered | None:
 
 @dataclass(frozen=True, kw_only=True)
 class GatheredSchedule(OpSchedule):
-    """The decisions about reading rows of data at computed indices. `lanes`: elements computed at a time; `by_column`:
-    where results of an image line read the same column of the data, arithmetic on that column alone is computed once
-    and kept in scratch memory."""
+    """The decisions about reading rows of data at computed indices. `lanes`: elements computed at a time. `by_column`:
+    arithmetic that depends only on a column of the data is computed once per column and kept in scratch memory, instead
+    of again for each result of the image line that reads this column."""
 
     strategy = "gathered"
     lanes: int
@@ -161,7 +162,8 @@ class Rows:
                 self.results(outer, columns.late, [(value, rooms[term], [at]) for value, term, at in columns.uses])
 
     def common(self, outer: Sequence[Index], wanted: Callable[[SSAValue], bool]) -> None:
-        """Emit those values for which `wanted` is true, of the values that are the same for all elements of a row."""
+        """Emit the computation of values that do not depend on the position in a row, once per row; values for which
+        `wanted` is false are skipped. `outer`: the indices of the loops around the row."""
         b, known = self.b, self.known
         for argument, value, map in zip(self.block.args, self.op.inputs, self.op.indexing_maps, strict=False):
             if wanted(argument):
@@ -177,8 +179,8 @@ class Rows:
                 known.update(zip(inner.results, b.add(inner.clone(known)).results, strict=True))
 
     def column(self, term: Term, width: int) -> SSAValue:
-        """Emit the computation of a term for each of the `width` columns of the data; return the scratch memory that
-        holds the results."""
+        """Emit the computation of a term, a part of the body that depends only on the column of the input image, for
+        each of the `width` columns; return the scratch memory [width, elements of a row] that holds the results."""
         b = self.b
         room = b.add(memref.AllocaOp.get(term.value.type, 64, [width, self.size])).memref
         with b.loop(0, width) as (column, _):
@@ -192,8 +194,9 @@ class Rows:
         ops: Sequence[Operation],
         rows: Sequence[tuple[SSAValue, SSAValue, Sequence[SSAValue]]],
     ) -> None:
-        """Emit the results of a row: operations `ops` on loaded rows. `rows`: for each of them its value in the body,
-        its buffer, and its indices."""
+        """Emit the loop over one row of the results: load vectors of the rows that are read, compute `ops`, and store
+        the values that the operation's body yields. `rows`: for each row that is read, the value in the body that
+        stands for its elements, its buffer, and the indices of the row in the buffer."""
         end = self.block.last_op
         assert end is not None
         read = [(value, buffer, [self.known.get(i, i) for i in at]) for value, buffer, at in rows]

@@ -84,14 +84,14 @@ class GivenConstants:
         return new
 
     def retire_unread(self, among: Iterable[BlockArgument] | None = None) -> None:
-        """Remove the arguments that the function does not read from all calls, or only those in `among`. The function
-        keeps them until `erase_retired`."""
+        """Make all calls of the function stop passing the arguments that it does not read; only those in `among`, if
+        that is given. The function keeps these arguments until `erase_retired`."""
         for argument in tuple(self.block.args if among is None else among):
             if not any(argument.uses) and argument not in self.retired:
                 self.retire(argument)
 
     def retire(self, argument: BlockArgument) -> None:
-        """Remove an argument from all calls."""
+        """Remove an argument from all calls of the function. The function keeps it until `erase_retired`."""
         position = self.position(argument)
         for call in self.calls:
             call.operands = [operand for at, operand in enumerate(call.operands) if at != position]

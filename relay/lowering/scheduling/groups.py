@@ -32,7 +32,8 @@ from relay.target import LANES, CpuTarget
 @dataclass(frozen=True, kw_only=True)
 class GroupsSchedule(TileSchedule):
     """A micro-kernel that is applied to each of `groups` groups, which are the operation's groups or several of them
-    joined; `pad_in_copy`: the copy of the data also pads it; `masks`: see `pick_masks`."""
+    joined; `pad_in_copy`: the copy of the data also pads it; `masks`: fewer than 16 channels are loaded and stored by
+    one masked instruction, not in parts of powers of two."""
 
     strategy = "groups"
     groups: int
@@ -71,7 +72,9 @@ class GroupsInTurn(OfWeights[GroupsSchedule]):
         return pick.schedule(GroupsSchedule, chosen.cycles * joined.count, why)
 
     def kernels(self, joined: Groups) -> list[Array]:
-        """Return each call's kernel as [g, o, i, j, c] of the joined groups."""
+        """Return the weights that each call of the function passes, as arrays [group, output channel, kernel row,
+        kernel column, input channel] of the groups `joined`, which consist of several groups of the convolution
+        each."""
         size, zero_point = self.split.count // joined.count, joined.conv.kernel.zero_point
         return [joined_kernel(self.split.kernel_of(kernel), size, zero_point) for kernel in self.found.kernels]
 
@@ -114,7 +117,8 @@ def joined_to(groups: Groups, count: int) -> Groups:
 
 
 def cycles(groups: Groups, target: CpuTarget, flat: bool) -> float:
-    """Return the estimated cycles of computing all groups."""
+    """Return the estimated cycles of computing all groups of a grouped convolution; `flat`: all pixels of an image are
+    processed as one row."""
     conv, costs = groups.conv, target.costs
     last = conv.outputs % LANES
     finish = conv.outputs // LANES * costs.vector_store + (costs.partial_store if last else 0.0)

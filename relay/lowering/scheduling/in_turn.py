@@ -60,8 +60,8 @@ Scheduled = linalg.GenericOp | linalg.FillOp
 class InTurnSchedule(OpSchedule):
     """The decisions about a chain of operations on rows. `lanes`: widths of the vectors of operations on whole rows,
     the widest first: each covers the elements of a row that the wider ones do not reach; `partial`: the number of
-    vectors of partial results of a reduction; `saturate`: 64 codes are narrowed at once; `rows`: the rows that a stage
-    processes before the next stage starts."""
+    vectors of partial results of a reduction; `saturate`: whether 64 codes are narrowed at once; `rows`: the number of
+    rows that a stage (the operations up to a reduction's end) processes before the next stage starts."""
 
     strategy = "in_turn"
     lanes: tuple[int, ...]
@@ -103,7 +103,8 @@ class RowsInTurn(Strategy[InTurnSchedule]):
         return self.decide_vectors(kernel, pick)
 
     def decide_vectors(self, kernel: Kernel, pick: Picks) -> InTurnSchedule:
-        """Decide everything except the number of rows."""
+        """Decide everything except the number of rows that each operation processes before the next one, which was
+        picked before; return the schedule."""
         whole = [op for op in self.chain if isinstance(op, linalg.GenericOp) and writes_rows(op, self.outer, self.size)]
         ours = [pick_lanes(op.body.block, self.size, kernel.target, Picks()) for op in whole]
         saturate = pick.may("saturate", any(saturate for _, saturate in ours))
@@ -148,8 +149,9 @@ class RowsInTurn(Strategy[InTurnSchedule]):
 def emit_stages(
     b: LoopBuilder, rows: RowsInTurn, schedule: InTurnSchedule, count: Index, row_of: Callable[[Index], Row]
 ) -> None:
-    """Emit each stage for `count` rows, at most `schedule.rows`, before the next stage; values per row that later
-    stages read are stored on the stack."""
+    """Emit the chain's stages, which are successive operations up to a reduction of each row: each stage for all
+    `count` rows, at most `schedule.rows`, before the next one. Values per row that later stages read are stored on the
+    stack."""
     stages, rooms = rows.stages, dict[SSAValue, SSAValue]()
     fills = {op.outputs[0]: op.inputs[0] for op in rows.chain if isinstance(op, linalg.FillOp)}
     for number, stage in enumerate(stages):
@@ -183,8 +185,9 @@ class Chain:
 
     @classmethod
     def of(cls, first: Scheduled, least: int = LANES, rows: int = 2) -> Chain | None:
-        """Return the longest chain of operations from `first` on whose rows have at least `least` elements; None unless
-        the chain pays: it must have at least `rows` rows, or reduce computed elements."""
+        """Return the longest chain of operations on the same rows, of at least `least` elements each, that starts with
+        `first`. Returns None if the chain is not worthwhile: it contains no reduction, or it has fewer than `rows` rows
+        and none of its reductions reads several inputs."""
         op: Operation | None = first
         found: Chain | None = None
         while op is not None and not isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp | memref.CopyOp):
@@ -197,8 +200,8 @@ class Chain:
 
     @classmethod
     def start(cls, op: Scheduled, least: int) -> Chain | None:
-        """Start a chain with the rows that the first operation writes; if that is a fill, with the rows of the
-        reduction that it initialises."""
+        """Return an empty chain for the rows that operation `op` processes, or, if it is a fill, for those of the
+        reduction that it initialises; None if the rows have fewer than `least` elements, or there are no rows."""
         if isinstance(op, linalg.FillOp):
             users = [use.operation for use in op.outputs[0].uses]
             generics = [user for user in users if isinstance(user, linalg.GenericOp) and is_reduction(user)]
@@ -263,7 +266,8 @@ def is_number(op: linalg.GenericOp, outer: tuple[int, ...]) -> bool:
 
 
 def writes_rows(op: linalg.GenericOp, outer: tuple[int, ...], size: int) -> bool:
-    """Whether the operation computes rows of elements and can be lifted to vectors."""
+    """Whether the operation computes whole rows of `size` elements, indexed by outer dimensions of the sizes `outer`,
+    and can be emitted on vectors."""
     return in_rows(op) and extents(op) == [*outer, size] and can_lift(op.body.block)
 
 
@@ -374,9 +378,10 @@ class Row:
         joined: Callable[[Index, SSAValue], SSAValue],
         pair: Join,
     ) -> SSAValue:
-        """Emit a reduction of a row whose size is known only at run time, in the order of `reduced`; return its result.
-        `before`: the initial value; `neutral`: the neutral element in every lane; `joined(first, old)` combines partial
-        results with the vector of elements from `first` on, `pair(a, c)` two scalars or vectors."""
+        """Emit a reduction of a row whose size is known only at run time; return its result. Elements are combined in
+        the order in which `reduced` combines those of a row of known size. `before`: the initial value; `neutral`: a
+        vector of the neutral element; `joined(first, old)` combines the vector `old` with the row's elements from
+        `first` on; `pair(a, c)` combines two scalars or two vectors."""
         b, block, end = self.b, op.body.block, self.b.length(size)
         plain = ElementwiseSchedule(flat=False, lanes=(1,), overlap=False, saturate=False)
         emitter, join = OfRow(b, op, block, plain, self), block.last_op

@@ -47,8 +47,9 @@ def store(builder: LoopBuilder, value: SSAValue, target: SSAValue, places: Seque
 def over(
     b: LoopBuilder, count: int, size: int, body: Callable[[Index, int], None], *, independent: bool = False
 ) -> None:
-    """Emit the body for tiles of `size` elements of a row of `count` elements, and for the rest; the body gets the
-    start and the size of each tile."""
+    """Divide a row of `count` elements into tiles of `size`, and emit a loop of `body` over the whole tiles, then
+    `body` once for a smaller last tile, if there is one. `body` gets the start and the size of the tile; `independent`:
+    the loop's iterations can be executed in any order."""
     size = max(min(size, count), 1)
     whole = count // size * size
     with b.loop(0, whole, size, independent=independent) as (start, _):

@@ -36,8 +36,8 @@ FLIP = -0x7F7F7F80
 
 @dataclass(frozen=True)
 class Block:
-    """A block of channels inside a loop over blocks: its number, first channel, number of vectors, and the channels of
-    its last vector."""
+    """A block of output channels inside a loop over blocks: its number, its first channel, the number of its vectors
+    of 16 channels, and `last`, the number of channels in its last vector."""
 
     number: Index
     channel: Index
@@ -178,9 +178,10 @@ class MatmulEmitter:
         only: bool,
         apart: DictionaryAttr,
     ) -> None:
-        """Emit a loop over the tiles of a row whose width is known only at run time. `body` emits a tile of `pixels`
-        pixels; the pixels left over at the end are divided into tiles of 2^n pixels. `only`: whether the loop's
-        iterations may run in parallel; `apart`: see `LoopBuilder.loop`."""
+        """Emit a loop over the tiles of an output row whose width is known only at run time. `point` has the indices of
+        the row; `body(point, x, n)` emits a tile of `n` pixels from pixel x on. `n` is `pixels` except at the end,
+        where the pixels left over are divided into tiles of powers of two. `only`: the row is the only one, so threads
+        may share its tiles; `apart`: the traffic of sharing them (`LoopBuilder.loop`)."""
         b, most = self.b, None
         if isinstance(width, Extent):
             most, width = at_most(width), b.length(width)
@@ -203,7 +204,8 @@ class MatmulEmitter:
                 when(b, below(b, number, whole), lambda: body(point, x, pixels), left)
 
     def tile(self, point: Sequence[Index], x: Index, pixels: int, block: Block) -> None:
-        """Emit a tile: `pixels` neighbours in a row times a block of channels."""
+        """Emit a tile: the sums and results of `pixels` neighbouring pixels from column `x` on, for a block of
+        channels. `point`: the indices of the image and of the result's row; empty if there is only one row."""
         b, conv, schedule, vectors = self.b, self.conv, self.schedule, block.vectors
         initial = b.plus(self.starting, block.channel)
         carried = self.start(initial, pixels, vectors)
@@ -340,8 +342,8 @@ class MatmulEmitter:
         return self.b.add(arith.AddiOp(value, product)).result
 
     def turns(self) -> Sequence[tuple[int, Index, int]]:
-        """Return loops over the steps of a contiguous run of data: for each loop the steps of an iteration, the number
-        of iterations, and the first step."""
+        """Return the loops over a contiguous run of data, which is read in steps of `group` codes. For each loop:
+        the number of steps that one iteration processes, the number of iterations, and the index of the first step."""
         count = self.schedule.steps_at_once
         if isinstance(run := run_length(self.conv), Extent):
             return [(1, quotient(self.b, self.b.plus(self.b.length(run), self.group - 1), self.group), 0)]
@@ -352,7 +354,9 @@ class MatmulEmitter:
         return [*found, (rest, 1, whole * count)] if rest else found
 
     def values(self, data: Index, pixels: int, count: int) -> list[list[Callable[[], SSAValue]]]:
-        """Return, for each of `count` steps, functions that emit the operand of each pixel, or pair of pixels."""
+        """Return, for each of `count` steps of the reduction, a list of functions that emit the data operand of the
+        step's product: one for each of the `pixels` pixels, or for each pair if matrix instructions are used. `data`:
+        the index of the first pixel's data in the buffer."""
         b, pitch, size = self.b, self.conv.strides[1] * self.conv.pitch, count * self.group
         if self.schedule.steps_at_once == 1 and not self.matrix:
             return [[partial(self.broadcast, data, m * pitch) for m in range(pixels)]]
@@ -372,7 +376,9 @@ class MatmulEmitter:
         return [[partial(self.spread, b.lane(each, number)) for each in words] for number in range(count)]
 
     def by_pixel(self, carried: Sequence[SSAValue], pixels: int, vectors: int) -> list[SSAValue]:
-        """Convert accumulators of pairs of pixels, and sums of their data, to those of single pixels."""
+        """Split vectors that interleave the accumulators of two pixels, as matrix instructions compute them, into one
+        vector of accumulators per pixel; the sums of each pixel's data, if the schedule has them, are split and
+        broadcast likewise. Returns the accumulators, then the sums."""
         b, found, count = self.b, list[SSAValue](), -(-pixels // 2) * vectors
         for m in range(pixels):
             lanes = [4 * (n // 2) + 2 * (m % 2) + n % 2 for n in range(LANES)]
@@ -391,8 +397,10 @@ class MatmulEmitter:
         vectors: int,
         summed: Index | None = None,
     ) -> list[SSAValue]:
-        """Emit one step of the reduction for the whole tile, with the operands `values` of its pixels. `summed`: the
-        step's number for the sums of data; None leaves the sums unchanged."""
+        """Emit one step of the reduction for a whole tile, and return the values that it adds to: the accumulators
+        (`vectors` for each pixel), then the sums of each pixel's data, if the schedule has them. `carried`: these
+        before the step; `values`: functions that emit the data operand of each pixel; `at`: the index of the step's
+        weights. `summed`: the number of the step, whose data is added to the sums; None leaves these unchanged."""
         b, group = self.b, 4 if summed is None else self.group
         columns = [self.weight(weights, b.plus(at, v * LANES * group), group) for v in range(vectors)]
         ones = None
@@ -428,8 +436,9 @@ class MatmulEmitter:
         return self.b.bitcast(self.b.broadcast(word, LANES), element, self.group * LANES)
 
     def broadcast(self, data: Index, ahead: int) -> SSAValue:
-        """Return a pixel's operand of a step, broadcast to all lanes; for a dot product, with the signedness that it
-        requires."""
+        """Return the data by which one step of the reduction multiplies all channels of a pixel, broadcast to all
+        lanes: one element, or the 2 or 4 codes of a dot product with the signedness that it requires. They are loaded
+        from index `data + ahead`."""
         b, conv, at = self.b, self.conv, self.b.plus(data, ahead)
         if conv.is_float and self.group == 1:
             return b.broadcast(b.load(self.data, [at]), LANES)

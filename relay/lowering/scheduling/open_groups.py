@@ -16,8 +16,9 @@ from relay.target import LANES
 
 @dataclass(frozen=True)
 class OpenGroup:
-    """`count` blocks of `vectors` vectors each, from channel `first` on; there are at most `most` blocks. If `last` is
-    set: a single block of one vector with `last` channels, which is skipped if `last` is 0."""
+    """Consecutive blocks of channels, all of the same size. `first`: the first channel; `count`: the number of blocks,
+    known at run time and at most `most`; `vectors`: the number of vectors of channels in a block. If `last` is not
+    None, the group is instead one partial vector of `last` channels, and no code of it runs if `last` is 0."""
 
     first: Index
     count: Index
@@ -26,8 +27,9 @@ class OpenGroup:
     last: Index | None = None
 
     def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Index, Index, Index], None]) -> None:
-        """Emit the body for each block, with its number (0 for the partial block), its first channel, and the channels
-        of its last vector."""
+        """Emit `body` for each block of channels. Its arguments are the block's number (0 for the block of one partial
+        vector), its first channel, and the number of channels in its last vector. `apart`: the attribute that says
+        what cores transfer if they share the loop (see `sharing.traffic`)."""
         if self.last is not None:
             last = self.last
             when(b, below(b, 0, last), lambda: body(0, self.first, last))

@@ -55,7 +55,8 @@ def few(conv: Convolution, kernel: Array, vectors: int, costs: CpuCosts) -> bool
 
 
 def groups_of(conv: Convolution, rest: Array, vectors: int) -> list[Array]:
-    """Return, for each block of channels, the numbers of the steps in which a weight of the block is an outlier."""
+    """Return, for each block of `vectors` vectors of channels, which groups of 4 weights along the reduction have a
+    nonzero part in `rest` for any of the channels: the part of weights that exceeds 8 bits."""
     matrix = runs(conv, rest, 4)
     return [
         np.flatnonzero(matrix[first : first + count * LANES].reshape(-1, matrix.shape[1] // 4, 4).any(axis=(0, 2)))
@@ -64,8 +65,9 @@ def groups_of(conv: Convolution, rest: Array, vectors: int) -> list[Array]:
 
 
 def extra_steps(conv: Convolution, kernel: Array, vectors: int, most: int) -> Outliers:
-    """Return the extra steps that add the parts of a kernel's weights that exceed 8 bits, padded to `most` steps for
-    each block of channels."""
+    """Return the extra steps of the reduction for outliers, the weights that exceed 8 bits after the zero point is
+    subtracted: the steps add the products of the data and what is left of these weights after clipping them to 8 bits.
+    They are padded to `most` steps for each block of channels."""
     rest = centred(conv, kernel)[1]
     matrix = runs(conv, rest, 4)
     steps = groups_of(conv, rest, vectors)
@@ -89,7 +91,8 @@ def most_steps(conv: Convolution, kernel: Array, vectors: int) -> int:
 
 
 def offsets(conv: Convolution) -> Array:
-    """Return the offset of each step's codes, in elements from a pixel's first tap on."""
+    """Return an array with the offset of each group of 4 codes that a step of the reduction multiplies, in elements
+    from the first element of a window."""
     run = run_length(conv)
     taps = conv.kernel_columns * conv.channels // run
     row, column, code = np.meshgrid(

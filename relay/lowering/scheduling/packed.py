@@ -20,9 +20,11 @@ from relay.mapping import spilled
 
 @dataclass(frozen=True)
 class Packed:
-    """The constants of one call of a kernel: weights, initial accumulators, and in `more` other constants of the
-    schedule: factors for the sums of data, which are 1 for codes and 0 for padding; extra steps for outliers; or tables
-    of offsets."""
+    """The constants of one call of a kernel: packed weights and initial accumulators.
+
+    `more`: other constants that the schedule needs, such as a row of weights 1 (0 at padding) with which the kernel
+    sums the data, or the reduction steps for outliers (the parts of weights that exceed 8 bits).
+    """
 
     weights: Array
     initial: Array
@@ -37,8 +39,9 @@ class Packed:
 
 
 def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, runs: Sequence[Span] = ()) -> Packed:
-    """Pack the weights of one call for the micro-kernel. For each span of result rows in `runs`, there are initial
-    accumulators for the kernel rows that are inside the image there."""
+    """Return the weights that one call passes to a kernel, `kernel`, in the order in which the micro-kernel reads them,
+    and the initial accumulators. `runs`: spans of result rows; each gets its own initial accumulators, which only count
+    the kernel rows that are inside the image there."""
 
     def starting(offset: int) -> Array:
         kernels = [kernel[:, start:stop] for _, _, start, stop in runs] or [kernel]

@@ -58,7 +58,8 @@ class PackedStore:
             self.store(saturate(self.b, self.epilogue.clamp, results), words, places, start)
 
     def result(self, accumulators: SSAValue, point: Sequence[Index], channel: Index, lanes: int) -> SSAValue:
-        """Emit the epilogue for one vector, up to the value that is clamped; return this value."""
+        """Emit the epilogue for one vector of accumulators, except for the final clamp to 8-bit codes. Returns the
+        value to clamp."""
         epilogue = self.epilogue
         assert epilogue.op is not None and epilogue.clamp is not None
         dims = [*point, channel]

@@ -24,8 +24,9 @@ def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Group:
-    """`count` blocks with equal numbers of channels, from block number `first` on; the first channels of neighbouring
-    blocks are `width` apart; `last`: the channels of the last vector of a block."""
+    """Consecutive blocks of output channels of equal size: `count` blocks, of which `first` is the number of the first.
+    Each has `vectors` vectors of 16 channels, the last one with `last` channels; block n starts at channel
+    `n * width`."""
 
     first: int
     count: int
@@ -34,15 +35,17 @@ class Group:
     last: int
 
     def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Index, Index, Index], None]) -> None:
-        """Emit a loop over the group's blocks of channels. `body` takes a block's number, its first channel, and the
-        number of channels in its last vector; `apart`: see `LoopBuilder.loop`."""
+        """Emit a loop over these blocks of channels, which all have the same size. `body` takes a block's number, its
+        first channel, and the number of channels in its last vector. `apart` describes the data that cores transfer if
+        they share the loop, from which the cost of threads is estimated."""
         with b.loop(self.first, self.first + self.count, independent=True, apart=apart) as (number, _):
             body(number, b.times(number, self.width), self.last)
 
 
 def groups_of(outputs: int, vectors: int) -> list[Group]:
-    """Return groups of equal blocks: the whole blocks, then a smaller block for the rest; a block with a partial vector
-    forms its own group."""
+    """Divide `outputs` channels into blocks of `vectors` vectors of 16 channels, and return groups of blocks of equal
+    size: one of all whole blocks; then, if channels remain, a group of one smaller block or one whose last vector is
+    partial."""
     blocks = blocks_of(outputs, vectors)
     whole = sum(first + count * LANES <= outputs and count == vectors for first, count in blocks)
     groups = [Group(0, whole, vectors, vectors * LANES, LANES)] if whole else []
@@ -53,8 +56,8 @@ def groups_of(outputs: int, vectors: int) -> list[Group]:
 
 
 def as_matrix(conv: Convolution, kernel: Array, group: int) -> Array:
-    """Return the kernel [o, i, j, c] minus its zero point as an int or float matrix [o, reduction], padded as by
-    `runs`."""
+    """Return the kernel [o, i, j, c] minus its zero point as an int or float matrix [o, reduction]. Along the
+    reduction, the weights of each contiguous run of data are padded with zeros to a multiple of `group`."""
     return runs(conv, kernel.astype(np.int32) - conv.kernel.zero_point if not conv.is_float else kernel, group)
 
 
@@ -69,8 +72,9 @@ def runs(conv: Convolution, kernel: Array, group: int) -> Array:
 
 
 def rows_of_codes(conv: Convolution, kernel: Array, size: int) -> Array:
-    """Reshape a kernel as `runs` does, for rows of tile registers of `size` codes. If the length of a run is not a
-    multiple of `size`, its last row overlaps the row before it, with weights of 0 for the codes that both contain."""
+    """Reshape a kernel [o, i, j, c] to [o, reduction] for tile registers whose rows hold `size` codes, which read each
+    contiguous run of data row by row. If a run is longer than `size` and not a multiple of it, its last row of data
+    overlaps the row before it, and the weights of the codes that both contain are 0 in the last row."""
     parts = kernel.reshape(kernel.shape[0], -1, run_length(conv))
     left = parts.shape[2] % size
     if parts.shape[2] < size or not left:

@@ -150,8 +150,9 @@ def copy_rows(b: LoopBuilder, shape: Sequence[int], copy: Callable[[Index, Index
 def emit_codes(
     b: LoopBuilder, image: SSAValue, padding: Padding | None, flip: int, extend: Extend | None = None
 ) -> SSAValue:
-    """Emit 8-bit data as one flat buffer, padded, each code XORed with `flip`, or extended to 16 bits by `extend`, with
-    room behind it that a step may read."""
+    """Emit a copy of 8-bit data to a flat buffer and return the buffer. If `padding` pads only the height and width of
+    images, the copy adds it; otherwise it has the shape of `image`. Each code is XORed with `flip`, or extended to 16
+    bits by the op `extend`. `CHUNK` further elements follow, so that a kernel's last step may read beyond the data."""
     element = i8 if extend is None else i16
     if padding is None or not padding.of_image:
         flat = b.flatten(image)
@@ -213,7 +214,8 @@ def border_runs(conv: Convolution, padding: Padding | None) -> tuple[Span, ...]:
 
 
 def skipping_pays(conv: Convolution, runs: Sequence[Span], costs: CpuCosts) -> bool:
-    """Whether so much of a convolution's kernel is outside the image in these spans that skipping it pays."""
+    """Whether so many kernel rows of a convolution lie outside the image that it pays to skip them. `runs`: the spans
+    of result rows, each with the kernel rows that are inside the image for all of them."""
     inside = sum((end - first) * (stop - start) for first, end, start, stop in runs)
     every = conv.out_rows * conv.kernel_rows
     return bool(runs) and (every - inside) * costs.rows_per_skipped >= every

@@ -30,14 +30,16 @@ from relay.lowering.scheduling.tiles import choose
 from relay.target import LANES, CpuCosts
 
 STEP = 4
-"""The largest number of codes that one step of the reduction multiplies: those of a dot product."""
+"""The number of consecutive codes that a dot-product instruction multiplies for each sum."""
 MOST = 16
-"""The most blocks of channels for which code is emitted, which bounds its size."""
+"""The largest number of parts (blocks of channels) into which a convolution is divided. Code is emitted for each part,
+so this limits the size of the code."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Channels from `first` on, whose window starts at tap `row`, `column` of the whole window."""
+    """A block of neighbouring output channels of a convolution, the first of which is number `first`. `conv` computes
+    these channels alone, with a smaller window, which starts at `row` and `column` of the window of all channels."""
 
     conv: Convolution
     first: int
@@ -55,9 +57,10 @@ class Part:
 
 
 def parts_of(conv: Convolution, kernels: Sequence[Array], costs: CpuCosts) -> list[Part]:
-    """Divide the output channels into blocks of neighbours that use the same smallest window of taps, in the kernels of
-    all calls. Returns an empty list if that saves too few products, if weights need sums of the data, or if a dot
-    product may read codes of the next tap."""
+    """Divide the output channels into blocks of neighbours whose nonzero weights fill the same window of taps;
+    `kernels`: the weights in each call of the kernel function. Returns an empty list if this saves too few products, if
+    it would make too many blocks, if the weights' zero point requires sums of the data, or if the number of input
+    channels is not a multiple of 4, so that the codes of one dot product could belong to two taps."""
     if conv.kernel_rows * conv.kernel_columns == 1 or needs_sums(conv) or not conv.is_float and conv.channels % STEP:
         return []
     some = np.any([(kernel != conv.kernel.zero_point).any(axis=3) for kernel in kernels], axis=0)
@@ -87,7 +90,8 @@ class PartsSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Parts(OfWeights[PartsSchedule]):
-    """A convolution computed by blocks of channels, each with its own window."""
+    """A convolution that is computed in blocks of output channels, each with the smallest window that contains all taps
+    at which its weights are not zero."""
 
     record = PartsSchedule
     parts: Sequence[Part]

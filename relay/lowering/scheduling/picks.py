@@ -69,7 +69,8 @@ class Picks:
         self.decided: dict[str, Value] = {}
 
     def __call__(self, name: str, possible: Sequence[T], best: T) -> T:
-        """Return the decision called `name`. Raises InvalidArgument if the given value is not possible."""
+        """Return and record the decision called `name`: the value that `self.given` prescribes for it, else `best`.
+        Raises InvalidArgument if the prescribed value is not one of `possible`."""
         self.decided[name] = wanted = self.given.get(name, best)
         if name in self.given and (wanted not in possible or has_truth(wanted) != has_truth(best)):
             raise InvalidArgument(
@@ -87,14 +88,15 @@ class Picks:
         return self(name, (True, False) if can else (False,), can)
 
     def schedule(self, kind: type[S], cycles: int, why: str, **others: Value) -> S:
-        """Return the record of all decisions, with `others`, which follow from them."""
+        """Return a schedule of class `kind` with the decisions made so far, and with the fields in `others`, whose
+        values follow from them. `cycles` is its estimated time, and `why` the reason that it states."""
         found = self.decided | others
         decisions = {field.name: found[field.name] for field in fields(kind) if field.name in found}
         return kind(**cast(Any, decisions), cycles=cycles, why=why)
 
     def inner(self, name: str, count: int) -> list[Picks]:
-        """Return the decisions of `count` parts of the operation. Raises InvalidArgument if those given are not `count`
-        dictionaries."""
+        """Return one `Picks` for each of the `count` parts of the operation. The decisions given for them are a list of
+        dictionaries, stored under `name`. Raises InvalidArgument if the list does not have `count` dictionaries."""
         given = self.given.get(name)
         self.decided[name] = given or ()
         parts: list[Given] = [{}] * count if given is None else []
@@ -111,7 +113,8 @@ class Picks:
         return found
 
     def part(self, where: str, given: Given) -> Picks:
-        """Return the object that makes the decisions about a part of the op."""
+        """Return a new `Picks` that makes the decisions about a part of the operation: `given` holds the prescribed
+        values of these decisions by name, and `where` names the part in errors."""
         return Picks(where, given)
 
     def finish(self) -> None:

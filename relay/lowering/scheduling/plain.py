@@ -28,8 +28,8 @@ from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estim
 from relay.lowering.shaped import at_most, is_buffer, leads, shape_of
 
 ORDERED = 4
-"""The largest number of loops for which every order is a possible decision; with more, only the best and the plain
-order are."""
+"""The largest number of loops for which a schedule may have any order of the loops; with more, it has the order with
+the result's last dimension innermost (`best_order`), or the order of the op with the reductions innermost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,8 @@ class PadSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Pad(Strategy[PadSchedule]):
-    """A padded copy that an operation reads from memory."""
+    """Writes a padded copy of a tensor to memory, for a following operation that reads it there instead of padding the
+    elements as it loads them."""
 
     record = PadSchedule
     vectors = False

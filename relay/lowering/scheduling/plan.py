@@ -25,7 +25,8 @@ from relay.target import LANES, CpuTarget
 from relay.target.dots import BY_LANE, Dot, half_dot
 
 MATRIX = 8
-"""The number of codes per step of an instruction that multiplies two pixels at once."""
+"""The number of codes of each pixel that one instruction multiplies if it computes a small matrix product, of two
+pixels by two channels (SMMLA): the `codes_per_step` of schedules that use it."""
 LARGEST = 28
 """The most pixels of a tile, and the most vectors of 16 channels."""
 TILES = Tuples(range(1, LARGEST + 1), range(LANES, LARGEST * LANES + 1, LANES))
@@ -95,7 +96,7 @@ class TileSchedule(OpSchedule):
 
     @property
     def vectors(self) -> int:
-        """The number of vectors of 16 channels in a whole block."""
+        """The number of vectors of 16 channels in a tile of full width."""
         return self.tile[1] // LANES
 
     @property
@@ -107,10 +108,11 @@ class TileSchedule(OpSchedule):
 @dataclass(frozen=True)
 class Around:
     """Properties of the ops around a contraction. `flat`: the options for whether all pixels form one row, the best
-    first; `padded`: the data is a padded copy that is not written; `border_rows`: the options for whether kernel rows
-    outside the image are skipped, the best first; `epilogue`: the number of ops in the epilogue; `packs`: the results
-    can be narrowed 64 at a time; `matrices`: tile registers can be used; `narrows`: weights may be stored in 8 bits and
-    widened by the kernel; False for contractions that share one copy of their data."""
+    first; `padded`: the data is an image that no other op pads, so that the contraction makes the padded copy itself;
+    `border_rows`: the options for whether kernel rows outside the image are skipped, the best first; `epilogue`: the
+    number of ops in the epilogue; `packs`: the results can be narrowed 64 at a time; `matrices`: tile registers can be
+    used; `narrows`: weights may be stored in 8 bits and widened by the kernel; False for contractions that share one
+    copy of their data."""
 
     flat: Sequence[bool] = (False,)
     padded: bool = False
@@ -242,14 +244,16 @@ def takes_unsigned(conv: Convolution, schedule: TileSchedule) -> bool:
 
 
 def slack(conv: Convolution, schedule: TileSchedule) -> int:
-    """Return the number of bytes behind the data that the last step may read."""
+    """Return the number of codes after the end of the data that the reduction loop's last step may read, because a step
+    reads several codes at once."""
     last = behind(conv, 4) if schedule.outlier_steps else 0
     return max(behind(conv, schedule.codes_per_step), last)
 
 
 def behind(conv: Convolution, group: int) -> int:
-    """Return the number of codes behind a contiguous run that its last step may read. Steps of tile registers read the
-    last codes of the run again instead, if the run is long enough."""
+    """Return how many codes after the end of a contiguous run of data are read by the last step over the run, if each
+    step reads `group` codes. The last step of tile registers ends at the end of the run instead, and reads codes again,
+    unless the run is shorter than a step."""
     run = run_length(conv)
     if isinstance(run, Extent):
         return group - 1
@@ -298,7 +302,8 @@ def tile_rows(conv: Convolution, *, flat: bool) -> int:
 
 
 def steps_of(conv: Convolution, group: int) -> int:
-    """Return the number of steps of the whole reduction."""
+    """Return the number of steps in which a contraction sums all its products, if a step adds up to `group` products
+    to each sum."""
     run = at_most(run_length(conv))
     return conv.kernel_rows * (conv.kernel_columns * at_most(conv.channels) // run) * -(-run // group)
 
@@ -316,14 +321,14 @@ def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
 
 def takes_halves(conv: Convolution, target: CpuTarget) -> bool:
     """Whether the target has an instruction that multiplies pairs of bf16, and the convolution can use it: it is not
-    depthwise, and its number of channels is even. With an odd number, the last pair would contain an element behind the
-    run, and an infinity there times the weight 0 would give NaN."""
+    depthwise, and its number of channels is even. With an odd number, the last pair of the data could contain an
+    element that does not belong to the sum; its weight is 0, but if it is infinite, the product is NaN."""
     return half_dot(target.features) is not None and not conv.depthwise and conv.channels % 2 == 0
 
 
 def instruction_of(conv: Convolution, target: CpuTarget, group: int) -> Dot | None:
-    """Return the instruction that multiplies the `group` codes of a step, if it selects them from a register that holds
-    the codes of several steps; else None."""
+    """Return the instruction that multiplies the `group` codes per pixel of a step of the reduction, if the instruction
+    can select them from a register that holds the pixel's codes for several steps; else None."""
     if group == 1:
         return BY_LANE if target.multiplies_lanes and conv.data.element == conv.kernel.element == i8 else None
     dot = target.matrix_dot(conv.data.unsigned) if group == MATRIX else dot_of(conv, target)

@@ -21,14 +21,16 @@ from relay.lowering.shaped import Extent, at_most, buffer_of
 from relay.target import CpuTarget
 
 SECOND_LEVEL = 2
-"""The locality hint for the second-level cache: a block exceeds the first-level cache."""
+"""The locality hint of prefetches: to the second-level cache, since a block of weights does not fit in the first-level
+cache."""
 
 
 FEW_PARTS, PARTS = 4, 8
-"""A step of a tile that prefetches at least `FEW_PARTS` cache lines of the next block of weights takes each line from
-another part of the block. For a step with fewer lines the block is divided into `PARTS` parts, although lines are then
-prefetched more than once. On a Zen 3, with steps of two lines (64 channels of 8 bits), a matrix of 38 MB is read at 26
-GB/s with 8 parts, and at 20 GB/s with two."""
+"""Into how many equal parts the next block of weights is divided: each step of a tile prefetches some bytes from every
+part. If a step prefetches at least `FEW_PARTS` cache lines, there are as many parts as lines, and each line is from
+another part. Otherwise there are `PARTS` parts, although several steps then prefetch the same line. On a Zen 3, with
+steps of two lines (64 channels of 8 bits), a matrix of 38 MB is read at 26 GB/s with 8 parts, and at 20 GB/s with
+two."""
 
 SHORT = 16
 """The number of pixels after which the whole next block is prefetched, if the total number of pixels is known only at
@@ -62,17 +64,18 @@ def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int, w
 
 @dataclass(frozen=True)
 class Share:
-    """`step`: the number of elements of the next block that one step of a tile prefetches; `pixel`: the number that all
-    steps of a tile prefetch, divided by the number of its pixels. A tile whose first pixel is x prefetches from element
-    `x * pixel` of the block on."""
+    """The part of the next block of weights that one tile prefetches while it is computed. `step`: the number of
+    elements that each of its steps prefetches; `pixel`: the number that all its steps prefetch, divided by the number
+    of its pixels and rounded up. A tile whose first pixel is x begins at element `x * pixel` of the block."""
 
     step: int
     pixel: int
 
 
 def share_of(size: int, points: int, pixels: int, steps: int) -> Share:
-    """Return the share of a tile in prefetching the next block of weights, which has `size` elements: all tiles
-    together prefetch the whole block. The tile has `pixels` of all `points` pixels and `steps` steps."""
+    """Return the part of the next block of weights, which has `size` elements, that one tile prefetches, such that all
+    tiles together prefetch the whole block. The tile computes `pixels` of `points` pixels, in `steps` iterations of the
+    reduction loop."""
     step = -(-size * pixels // (points * steps))
     return Share(step, -(-step * steps // pixels))
 

@@ -148,7 +148,8 @@ class ProductEmitter:
         self.size = self.width * self.steps * self.group
 
     def emit(self) -> None:
-        """Pack all matrices, then multiply all."""
+        """Emit a loop that packs the second matrix of each product of the batch, then a loop that computes the
+        products."""
         b, conv, product = self.b, self.conv, self.product
         self.allocate()
         with b.loop(0, product.batch, independent=True) as (number, _):
@@ -167,7 +168,8 @@ class ProductEmitter:
             emitter_of(self.schedule)(b, conv, self.schedule, data, constants, epilogue, place).emit()
 
     def allocate(self) -> None:
-        """Allocate memory for all packed matrices and their initial accumulators."""
+        """Allocate buffers for the packed right-hand matrices of all batch elements, and for the numbers with which the
+        sums of their columns start."""
         b, conv, batch = self.b, self.conv, self.product.batch
         element = i16 if self.group == 2 else buffer_of(conv.kernel.value).element_type
         self.source = b.flatten(conv.kernel.value)
@@ -175,7 +177,8 @@ class ProductEmitter:
         self.initial = b.add(memref.AllocOp.get(conv.accumulator, 64, [batch * self.width])).memref
 
     def pack_matrix(self, number: Index) -> None:
-        """Pack one matrix."""
+        """Emit code that packs the second matrix of product `number` of the batch, block of columns by block, into the
+        buffer that the micro-kernel reads."""
         for group in all_groups(self.b, self.conv.outputs, self.schedule.vectors):
             group.loop(self.b, None, partial(self.pack, number, group.vectors))
 
@@ -234,9 +237,9 @@ class ProductEmitter:
         self.start(number, first, start, vectors)
 
     def pack_row(self, number: Index, first: Index, start: Index, vectors: int, last: Index, whole: int) -> None:
-        """Pack the steps of the last row of a tile register, which overlaps the row before it (see
-        `packing.rows_of_codes`): zeros for the steps that both rows contain, then the steps from `whole - self.left` to
-        `whole`."""
+        """Pack the part of the second matrix that is multiplied by the last row of a tile register, which overlaps the
+        row before it (see `packing.rows_of_codes`). Steps of the reduction (4 codes each) that both rows contain become
+        zeros; the last `self.left` steps, which end at step `whole`, follow."""
         b, size = self.b, vectors * LANES * self.group
         begin, ahead = whole - self.left, self.steps - whole
         with b.loop(0, ahead * size, LANES * self.group) as (at, _):
@@ -248,7 +251,9 @@ class ProductEmitter:
     def pack_step(
         self, number: Index, first: Index, start: Index, vectors: int, last: Index, step: Index, count: int
     ) -> None:
-        """Pack a step's `count` rows of a block of columns."""
+        """Pack the `count` rows of the second matrix that step `step` of the reduction multiplies, of one block of
+        columns. `number`: the matrix in the batch; `first`: the block's first column; `start`: the block's offset in
+        the packed buffer; `last`: the number of columns in the last of its `vectors` vectors."""
         b, group = self.b, self.group
         target = b.plus(start, b.times(step, vectors * LANES * group))
         if self.product.turned:
@@ -267,8 +272,9 @@ class ProductEmitter:
                 self.column(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)), count)
 
     def move(self, number: Index, column: Index, step: Index, target: Index) -> None:
-        """Pack the elements of column `column` that step `step` multiplies, from a matrix that is stored as [column,
-        row], so that they are contiguous, to offset `target` of the packed matrices."""
+        """Copy the `group` elements of column `column` that step `step` of the reduction multiplies to offset `target`
+        of the packed buffer. `number`: the number of the second matrix in the batch, which is stored as [column, row],
+        so that these elements are contiguous."""
         b, group = self.b, self.group
         at = self.at(number, step, 0, column)
         if group == 1:
@@ -311,8 +317,8 @@ class ProductEmitter:
             b.store(self.taken(code), self.packed, [b.plus(target, r)])
 
     def none(self, lanes: int) -> SSAValue:
-        """Return the code of the second matrix that stands for 0 in the dot product (`taken` converts codes for it), as
-        a scalar if `lanes` is 1, else in all lanes of a vector."""
+        """Return the code that `taken` converts to 0, so that the dot product ignores it: it pads the columns of the
+        second matrix. The code is a scalar if `lanes` is 1, else all lanes of a vector have it."""
         b, kernel = self.b, self.conv.kernel
         if self.group == 2 and kernel.given is not None:
             code = b.add(arith.TruncIOp(kernel.given, i8)).result

@@ -66,9 +66,10 @@ class OpSchedule:
 
 @dataclass(frozen=True)
 class SharedLoop:
-    """A loop whose iterations threads share. `loop`: its number among the kernel's independent loops; `turns`: its
-    number of iterations; `around`: the number of an enclosing loop, all of which each thread executes with its own part
-    of the shared loop's iterations, so that threads start only once; equal to `loop` if there is none."""
+    """A loop whose iterations are divided among threads. `loop`: its number among the kernel's independent loops;
+    `turns`: its number of iterations; `around`: the number of an enclosing loop before which the threads start, so that
+    they start only once: each executes the whole enclosing loop, and its own part of the shared loop in each iteration.
+    `around` is equal to `loop` if there is no such loop."""
 
     loop: int
     around: int
@@ -90,7 +91,8 @@ class Entry:
 
     @classmethod
     def of(cls, attr: DictionaryAttr, where: str) -> Entry:
-        """Return the entry of a dictionary attribute. Raises InvalidArgument."""
+        """Read the decisions about one operation from a dictionary of the attribute `relay.schedule`; estimates and
+        comments in it are left out. Raises InvalidArgument if `strategy` or `op` has the wrong type."""
         given = decode_dictionary(attr, where)
         strategy, op = given.get("strategy"), given.get("op")
         if not isinstance(strategy, str | None) or not isinstance(op, int | None) or isinstance(op, bool):
@@ -108,7 +110,9 @@ def entries_of(function: FuncOp) -> list[Entry]:
 
 
 def dictionaries(attr: DictionaryAttr, where: str) -> list[DictionaryAttr]:
-    """Return the dictionaries of all operations. Raises InvalidArgument."""
+    """Return the dictionary of each operation's schedule in `attr`, the value of an attribute `relay.schedule`: those
+    in its entry `ops`, or `attr` itself if it describes a single operation. Raises InvalidArgument, naming `where`, if
+    the attribute has neither form."""
     if (ops := attr.data.get("ops")) is None:
         if "strategy" not in attr.data and set(attr.data) - {"threads"}:
             raise InvalidArgument(where, "names no strategy", 'write {strategy = "nest", ...}, or ops = [{...}, ...]')
@@ -140,7 +144,7 @@ def place_of(function: FuncOp) -> str:
 
 
 def not_scheduled(function: FuncOp) -> InvalidArgument:
-    """Return the error for an attribute on a function that has nothing to schedule."""
+    """Return the error for a function that has the attribute `relay.schedule`, but no operation to schedule."""
     what = "the function has nothing to schedule"
     return InvalidArgument(place_of(function), what, "write the attribute on a kernel that it calls")
 
@@ -188,7 +192,8 @@ def write_threads(function: FuncOp, loops: Sequence[SharedLoop]) -> None:
 
 
 def typed(given: Given, kinds: Mapping[str, type[OpSchedule]]) -> OpSchedule:
-    """Return the record of a complete dictionary. Raises KeyError or TypeError if the strategy or a decision is
+    """Return a schedule made from a dictionary of its strategy's name and all its decisions; `kinds` maps names of
+    strategies to the classes of their schedules. Raises KeyError or TypeError if the strategy or a decision is
     missing."""
     values = {name: typed_parts(value, kinds) for name, value in given.items() if name not in ("strategy", "threads")}
     return kinds[str(given["strategy"])](**cast(Any, values))
@@ -229,7 +234,8 @@ def encode(value: Value) -> Attribute:
 
 
 def decode_dictionary(attr: DictionaryAttr, where: str) -> dict[str, Value]:
-    """Return the decisions by name. Raises InvalidArgument."""
+    """Convert a dictionary attribute to decisions by name. Raises InvalidArgument, with the place `where`, for a value
+    that cannot be a decision."""
     return {name: decode(value, f"{where}: {name}") for name, value in attr.data.items()}
 
 

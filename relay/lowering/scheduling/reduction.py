@@ -265,7 +265,8 @@ class Row:
             b.store(self.join(b.load(self.reduction.result, self.at), before), self.reduction.result, self.at)
 
     def emit_any(self, size: Extent) -> None:
-        """Emit a reduction of a size that is known only at run time, in the order of `emit`."""
+        """Emit a reduction whose size is only known at run time. It combines elements in the same order as `emit`,
+        which emits reductions of a known size."""
         b, end, repeats = self.b, self.b.length(size), isinstance(self.reduction.join, IDEMPOTENT)
         before = b.load(self.reduction.result, self.at)
         zero = vector_constant(b, 0, self.element, LANES)
@@ -317,8 +318,8 @@ class Row:
         b.vector_store(across_lanes(b, total, self.join), self.reduction.result, self.at)
 
     def several(self, first: int, end: int, partial: list[SSAValue], codes: int) -> list[SSAValue]:
-        """Combine several vectors of elements per iteration, from `first` to `end`, with the partial results, and
-        return these."""
+        """Emit a loop over the row's elements from `first` to `end`. An iteration loads one vector of `codes` elements
+        for each of the partial results, and combines it with that one. Return the new partial results."""
         if first == end:
             return partial
         b, step = self.b, len(partial) * codes
@@ -387,10 +388,14 @@ def partial_results(
     join: Join,
     in_first: bool = False,
 ) -> SSAValue:
-    """Combine the elements of a row into `count` partial results in vectors, and these into the returned vector, by
-    `in_pairs`. The order is the same as for a row of known size: whole iterations of `count` vectors first. Each
-    remaining vector is combined with another partial result or, with `in_first`, all with the first one if there was a
-    whole iteration. Elements after the last whole vector are left to the caller."""
+    """Combine the elements of a row up to `end`, which is known only at run time, into `count` vectors of partial
+    results, each `neutral` at first, and return their combination by `in_pairs`. `joined(k, old)` combines the vector
+    from element k on with a partial result.
+
+    The order is the same as for a row of known size. A loop combines one vector with each of the partial results. The
+    fewer than `count` vectors that remain are combined with one partial result each or, with `in_first` if the loop
+    ran, all with the first. The last elements, fewer than a vector, are left to the caller.
+    """
     step = count * LANES
     stop, whole = (minus(b, end, remainder(b, end, size)) for size in (step, LANES))
     with b.loop(0, stop, step, carried=[neutral] * count) as (k, turn):
@@ -412,8 +417,8 @@ def partial_results(
 def partial_of(
     joined: Callable[[Index, SSAValue], SSAValue] | None, first: Index, old: SSAValue
 ) -> Callable[[], SSAValue]:
-    """Return a function that emits a partial result combined with one more vector, or, if `joined` is None,
-    unchanged."""
+    """Return a function that emits the new value of a partial result `old`: combined, by `joined`, with the vector of
+    elements from `first` on, or unchanged if `joined` is None."""
     return (lambda: old) if joined is None else lambda: joined(first, old)
 
 

@@ -71,13 +71,14 @@ RECORDS: Mapping[str, type[OpSchedule]] = {kind.record.strategy: kind.record for
 
 
 def schedules_of(function: FuncOp) -> list[OpSchedule]:
-    """Return the records of the function's attribute `relay.schedule`, one for each operation; every record must be
-    complete. Raises InvalidArgument."""
+    """Return the records of the function's attribute `relay.schedule`, one for each scheduled operation. Raises
+    InvalidArgument if a record lacks its strategy or a decision, or contains an attribute that is no decision."""
     return schedules_in(function, RECORDS)
 
 
 def strategies_for(op: Operation, kernel: Kernel) -> list[Strategy[Any]]:
-    """Return all strategies that apply to the operation, or to the pattern that a fill starts."""
+    """Return all strategies that apply to the operation, or, if it is a `linalg.fill`, to a larger pattern of which the
+    fill is the first operation, such as the initialization of sums and the sums."""
     kinds = [kind for kind in STRATEGIES if kernel.target.has_vectors or not kind.vectors]
     every = [found for kind in kinds if (found := match(kind, op, kernel)) is not None]
     return [found for found in every if found.any_length or not found.is_open]

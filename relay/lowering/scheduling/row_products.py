@@ -62,16 +62,17 @@ def row_sums(op: Operation) -> list[list[int]] | None:
 
 
 def pick_places(pick: Picks, target: CpuTarget, most: int) -> int:
-    """Decide how many parts of a matrix are read in parallel, at most `most`."""
+    """Decide into how many parts a matrix is divided whose rows one loop reads in turn, so that the processor
+    prefetches several streams: 4 (`PLACES`), 2 or 1, but at most `most`."""
     possible = [places for places in (PLACES, 2, 1) if places <= most]
     return pick("places", possible, possible[0] if target.has_caches else 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowProductsSchedule(OpSchedule):
-    """The decisions about products of rows. `loop`: the number of the innermost loop over results, whose range is
-    divided into `places` equal parts; an iteration computes `together` results, an equal number of neighbours from each
-    part."""
+    """The decisions about a kernel whose results are each the dot product of a row of one operand and a row of the
+    other. `loop`: the index of the loop over results that is innermost. Its range is divided into `places` equal parts,
+    and an iteration computes `together` results: the same number of neighbours from each part."""
 
     strategy = "row_products"
     loop: int
@@ -103,7 +104,7 @@ class RowProducts(Strategy[RowProductsSchedule]):
 
     @property
     def larger(self) -> int:
-        """The number of the operand that has more rows."""
+        """The index, 0 or 1, of the operand that has more rows."""
         return max((0, 1), key=lambda number: prod(map(at_most, shape_of(self.op.inputs[number]))))
 
     def decide(self, kernel: Kernel, pick: Picks) -> RowProductsSchedule:
@@ -149,8 +150,9 @@ class RowProducts(Strategy[RowProductsSchedule]):
                     block([at], 1)
 
     def starts(self, b: LoopBuilder, number: int, points: Sequence[Places], inner: int, count: int) -> list[Index]:
-        """Return the offsets of rows of operand `number`: for each point, those of `count` neighbours along the loop
-        `inner` from the point on; a single offset if the operand does not depend on that loop."""
+        """Return the offsets of the rows of operand `number` that products read: for each of `points`, which are
+        positions in the loops, the offsets for `count` consecutive iterations of the loop `inner` from the point on. If
+        the operand does not depend on this loop, return a single offset."""
         found = list[Index]()
         for point in points:
             first, step = 0, 0
@@ -163,8 +165,9 @@ class RowProducts(Strategy[RowProductsSchedule]):
         return found
 
     def totals(self, b: LoopBuilder, rows: Sequence[SSAValue], starts: Sequence[Sequence[Index]]) -> list[SSAValue]:
-        """Return sums of products of pairs of rows, each as 16 partial sums. One side may be a single row for all
-        pairs."""
+        """Emit dot products of pairs of rows; return for each pair a vector of 16 partial sums. `rows`: the buffers of
+        the two operands, as one dimension; `starts`: the offsets of each operand's rows, one for each pair, or a
+        single one for all pairs."""
         zero, size, count = vector_constant(b, 0, f32, LANES), self.size, max(map(len, starts))
 
         def added(first: Index, totals: Sequence[SSAValue], mask: SSAValue | None = None) -> list[SSAValue]:
@@ -199,9 +202,10 @@ def joined_lanes(b: LoopBuilder, totals: Sequence[SSAValue]) -> SSAValue:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedRowsSchedule(OpSchedule):
-    """The decisions about sums of weighted rows. `lanes`: widths of the vectors of sums, the widest first: each covers
-    the elements of a row that the wider ones do not reach; `rows` of sums are in registers at once; each of `places`
-    equal parts of the weighted rows contributes one row per iteration."""
+    """The decisions about sums of rows of `b`, weighted by the elements of rows of `a`. `lanes`: the widths of the
+    vectors that hold the sums, in descending order; narrower ones process the rest of a row. `rows`: the number of rows
+    of sums in registers at once. `places`: the number of equal parts into which the rows of `b` are divided; an
+    iteration adds one row of each part."""
 
     strategy = "weighted_rows"
     lanes: tuple[int, ...]
@@ -231,7 +235,8 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
 
     @property
     def few(self) -> list[int]:
-        """The loops over rows of `a` that are multiplied by the same rows of `b`."""
+        """The loops over results, without the innermost one, that index `a` but not `b`: they run over the few rows of
+        `a` that are multiplied by the same matrix of `b`."""
         return [dim for dim in self.maps[2][:-1] if dim not in self.maps[1]]
 
     @property
@@ -284,8 +289,9 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
         turns: tuple[Index, Index],
         first: Sequence[Index],
     ) -> None:
-        """Emit loops that add rows of `b`, each multiplied by an element of `a`, to the sums of all rows of `a`.
-        Iteration t, from `turns[0]` to `turns[1]`, takes row `first[n] + t` of each part n of `b`'s rows."""
+        """Emit loops that add `a[..., k] * b[..., k, j]` to the sums `out[..., j]`, where `a` and `b` are the product's
+        operands. For each t from `turns[0]` to `turns[1]`, this is done for all k in `[start + t for start in first]`.
+        `outside` gives the indices of the loops around these."""
         (a, weighted), out = self.op.inputs, self.op.outputs[0]
         sizes, inner = shape_of(out), len(shape_of(out)) - 1
         every = list(product(*(range(sizes[dim]) for dim in self.few)))

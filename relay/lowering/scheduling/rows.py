@@ -1,7 +1,9 @@
-"""Rows of elements in vectors: whole ones, then narrower ones, or one that overlaps the one before it.
+"""Emits loops over a row of elements in vectors. The elements left by the widest vectors are covered by narrower
+vectors, or by one that overlaps the vector before it.
 
-Two kinds of rows have separate loops: those of reductions, which carry partial results from one vector to the next, and
-those of micro-kernels, where the rest is an iteration of the loop over tiles, so that threads share it.
+Two kinds of rows have loops of their own elsewhere: those of reductions, which carry partial results from one vector to
+the next, and those of micro-kernels, where the elements left are one more iteration of the loop over tiles, so that
+they are divided among threads, too.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ RANGES: dict[Attribute | None, tuple[int, int]] = {
 WIDTH = 64
 """The number of codes that are narrowed at once."""
 WORDS = PARTS = 4
-"""The number of words (of four codes) in each 128-bit part, one from each vector, and of parts in a register."""
+"""The number of 32-bit words of four codes in a 128-bit part of a register, and of parts in an AVX-512 register. Each
+word of a part comes from another one of the four vectors that are narrowed."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def bounds_of_float(value: SSAValue) -> tuple[int, int] | None:
 
 def is_number(value: SSAValue) -> bool:
     """Whether a float cannot be NaN because it is computed from integers and constants. One factor of a product may
-    also be an argument of the body, which is taken to be a scale."""
+    also be an argument of the body: it is assumed to be a scale, which is finite."""
     if number(value) is not None:
         return True
     if not isinstance(owner := value.owner, Operation) or owner.name not in (*CONVERSIONS, *SUMS, "arith.mulf"):
@@ -162,8 +163,8 @@ def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAVa
 
 
 def in_order(b: LoopBuilder, codes: SSAValue) -> SSAValue:
-    """Return the 64 codes that `saturate` returned, reordered so that those of each vector of i32 from which they were
-    narrowed are contiguous, vector after vector."""
+    """Undo the interleaving of the 64 codes that `saturate` returned: return the 16 codes of its first vector of i32,
+    then those of the second, the third and the fourth."""
     words = b.bitcast(codes, i32, WORDS * PARTS)
     words = b.shuffle(words, words, [WORDS * part + vector for vector in range(PARTS) for part in range(WORDS)])
     return b.bitcast(words, i8, WIDTH)

@@ -1,7 +1,8 @@
 """Convolutions and products on targets without vectors: a tile of pixels x outputs in scalar registers.
 
-Weights of codes are stored in 8 bits if their differences from the zero point fit, in the order in which they are read;
-channels are not padded. The epilogue of a tile is a loop over its accumulators, to keep the code small.
+Quantized weights are stored with the zero point subtracted, in 8 bits if all differences fit, in the order in which the
+kernel reads them; channels are not padded. The epilogue of a tile is a loop over its accumulators, to keep the code
+small.
 """
 
 from __future__ import annotations
@@ -52,11 +53,12 @@ MOST_STEPS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class ScalarProductsSchedule(OpSchedule):
-    """The decisions about a contraction in scalar registers. `tile`: pixels and outputs whose accumulators are in
-    registers; `steps`: products of a contiguous run in one iteration of the loop over it; `flat`: all pixels form one
-    row; `fused`: float products are added by fused multiply-adds; `band`: of a padded image, only the rows under a
-    window are copied, once for each row of results; `pairs`: four codes are multiplied as two pairs of 16 bits by
-    instructions that also add; `sums`: one instruction multiplies and adds 16 codes."""
+    """The decisions about a contraction whose accumulators are in scalar registers. `tile`: pixels and outputs whose
+    accumulators are in registers at once; `steps`: products of a contiguous run in one iteration of the loop over it;
+    `flat`: all pixels form one row; `fused`: float products are added by fused multiply-adds; `band`: of a padded
+    image, only the rows under a window are copied, once for each row of results; `pairs`: an instruction (Arm's SMLAD)
+    adds two products of codes extended to 16 bits to an accumulator; `sums`: an instruction (Arm's VMLADAVA) adds the
+    products of two registers of 16 codes to an accumulator."""
 
     strategy = "scalar_products"
     tile: tuple[int, int]
@@ -123,8 +125,9 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
 
     @property
     def takes_pairs(self) -> bool:
-        """Whether an instruction that adds two products can be used: data and weights are 8-bit codes, and the number
-        of neighbours in memory that are multiplied with each other is a multiple of 4, the codes of a word."""
+        """Whether an instruction that adds two products of codes (Arm's SMLAD) can be used: data and weights are
+        contiguous 8-bit codes, and the innermost loop takes a multiple of four steps, because four codes are loaded at
+        once as a 32-bit word."""
         return run_of(self.conv) % 4 == 0 and self.takes_codes
 
     @property
@@ -280,7 +283,8 @@ class ScalarProductsEmitter:
             over(self.b, width, self.pixels, lambda x, pixels: self.all_outputs(group, point, first, x, pixels))
 
     def all_outputs(self, group: Index, point: Sequence[Index], first: Index, x: Index, pixels: int) -> None:
-        """Emit all outputs of a tile of pixels."""
+        """Emit all output channels of one group for the `pixels` neighbouring pixels from index `x` of a row on.
+        `point`: the row's indices in the result; `first`: the input pixel at which the row's first window starts."""
         b, conv = self.b, self.conv
         pixel = b.times(b.plus(first, b.times(x, conv.strides[1])), conv.pitch)
         at = b.plus(pixel, b.times(group, conv.channels))

@@ -50,15 +50,16 @@ class SeenKeys:
             set_extents(value, ints(axes))
 
     def count(self, b: LoopBuilder) -> SSAValue:
-        """Return the number of keys to compute with: the visible ones, or all if the mask selects none or all."""
+        """Emit the computation of the number of attention keys over which the kernel loops: the visible ones; all
+        `most` keys if no key is visible, or if the number exceeds `most`."""
         zero = [0] * len(shape_of(self.position))
         seen = b.plus(b.add(arith.IndexCastOp(b.load(self.position, zero), INDEX)).result, self.offset)
         return b.select(below(b, minus(b, seen, 1), self.most), b.index(seen), b.index(self.most))
 
 
 def seen_keys(block: Block, given: GivenConstants) -> SeenKeys | None:
-    """Return the attention in the kernel that masks scores by a position and sums values weighted by their softmax, if
-    its keys are used for nothing else; else None."""
+    """Find an attention in the kernel that masks the scores of all keys behind a position and sums values weighted by
+    the softmax of the scores. Return None if there is none, or if anything else in the kernel depends on its keys."""
     for op in block.ops:
         if isinstance(op, linalg.GenericOp) and (found := compared(op, given)) is not None:
             position, offset = found
@@ -157,8 +158,9 @@ def weightless(powers: linalg.GenericOp, low: float) -> bool:
 
 
 def axes_of(first: linalg.GenericOp, sums: Sequence[Operation]) -> dict[SSAValue, list[int]] | None:
-    """Return, for each buffer, its axes that index keys, found by following uses from the result of the comparison
-    `first`; None if the kernel's results have such an axis, or if an op outside `sums` reduces along it."""
+    """Return, for each buffer of an attention that has axes over the keys, those axes. They are found by following uses
+    from the mask, a vector over the keys that the comparison `first` computes. None if one of the kernel's results has
+    such an axis, if an op other than `sums` reduces along one, or if an op is not understood."""
     found: dict[SSAValue, list[int]] = {first.outputs[0]: [0]}
     waiting = [first.outputs[0]]
     while waiting:

@@ -22,13 +22,15 @@ from relay.target import CpuCosts
 
 
 def of_pixels(conv: Convolution, channels: int) -> DictionaryAttr:
-    """Return the traffic of sharing pixels with `channels` channels among threads: `{weights = 512}`, in bytes."""
+    """Return what is transferred if threads share the pixels of a loop that computes `channels` channels of a
+    contraction: the bytes of the weights, all of which every core then reads, as `{weights = 512}`."""
     return traffic(weights=size_of(conv.kernel.value) * at_most(channels) // at_most(conv.outputs))
 
 
 def of_blocks(conv: Convolution, channels: int, itemsize: int) -> DictionaryAttr:
-    """Return the traffic of sharing blocks of `channels` channels among threads, `{data = 4096, pixels = 49, pixel =
-    16}`: bytes of all data, pixels of the result, and bytes of each pixel that one block writes."""
+    """Return what is transferred if threads share the blocks of `channels` channels of a contraction, as `{data = 4096,
+    pixels = 49, pixel = 16}`: the bytes of all data, the number of result pixels, and the bytes of each pixel that one
+    block writes."""
     points = at_most(conv.images) * at_most(conv.out_rows) * at_most(conv.out_columns)
     return traffic(data=size_of(conv.data.value), pixels=points, pixel=channels * itemsize)
 

@@ -87,7 +87,8 @@ class Bytes(Table):
 
 
 class Planes:
-    """A buffer of 256 entries of 32 bits as four tables of bytes."""
+    """A lookup table of 256 entries of 32 bits, split into four tables of bytes (table n has byte n of each entry), so
+    that permutations of bytes can read 64 entries at once."""
 
     lanes = Bytes.lanes
 
@@ -145,7 +146,8 @@ class Words(Table):
         return b.select(self.negative(codes), high, low)
 
     def pick(self, codes: SSAValue) -> SSAValue:
-        """Return, for each 16-bit word, the word of the table that belongs to the code in its lowest byte."""
+        """Look up a vector of 16-bit words, each with a code in its lowest byte. Returns for each of them the word of
+        this table that holds the entry of the code."""
         b, name, type = self.b, "llvm.x86.avx512.vpermi2var.hi.512", vector_of(i16, self.lanes // 2)
         near, far = (b.intrinsic(name, [self.words[k], codes, self.words[k + 1]], type) for k in (0, 2))
         bit = b.add(arith.AndIOp(codes, self.constant(64, i16))).result
@@ -185,7 +187,7 @@ class Pieces(Table):
 
 
 class Pieces32(Pieces):
-    """`Pieces` for vectors of 32 codes (AVX2)."""
+    """A table of 256 bytes read in pieces of 16 entries (see `Pieces`), for vectors of 32 codes (AVX2)."""
 
     lanes, shuffle = 32, "llvm.x86.avx2.pshuf.b"
 
@@ -197,7 +199,7 @@ class Pieces16(Pieces):
 
 
 class Quarters(Table):
-    """A table read by `tbl` and `tbx` of 64 bytes (AArch64)."""
+    """A table of 256 bytes, read in quarters: AArch64's `tbl` and `tbx` each look up 64 bytes in four registers."""
 
     lanes = 16
 
@@ -216,10 +218,11 @@ class Quarters(Table):
 
 
 TABLES: tuple[type[Table], ...] = (Bytes, Words, Pieces32, Pieces16, Quarters)
-"""The kinds of tables: those with more lanes first, and of kinds with equally many lanes the faster ones first."""
+"""All ways to look up 8-bit codes in a table in registers: those that look up more lanes at once first, and among those
+with equally many lanes the faster ones first."""
 
 
 def tables_of(target: CpuTarget) -> list[type[Table]]:
-    """Return the kinds of tables that a target supports: those whose class names, in lower case, are in
-    `target.tables`."""
+    """Return the subclasses of `Table` (lookup tables in registers) that the target's shuffle instructions support:
+    those whose names, in lower case, are in `target.tables`."""
     return [kind for kind in TABLES if kind.__name__.lower() in target.tables]

@@ -43,9 +43,9 @@ from relay.target import LANES, CpuTarget
 
 @dataclass(frozen=True)
 class Stages:
-    """The body of an elementwise operation, in two parts: `read` yields the table entries, and `use` computes the
-    results from them; it takes the entries as additional last arguments. `codes` yields the indices of the entries
-    instead of the entries."""
+    """The body of an elementwise operation that looks up elements of a constant table, split in two: `read` yields the
+    entries looked up, and `use`, which takes them as additional last arguments, computes the results from them.
+    `codes` is a variant of `read` that yields the indices of the entries."""
 
     read: Block
     codes: Block
@@ -132,7 +132,8 @@ class StagedSchedule(ElementwiseSchedule):
 
 @dataclass(frozen=True)
 class Staged(Strategy[StagedSchedule]):
-    """An elementwise operation with much arithmetic on table entries."""
+    """An elementwise operation with much arithmetic on entries that it looks up in tables. The entries are first read
+    into a row of scratch memory; then the arithmetic is computed in vectors."""
 
     record = StagedSchedule
     any_length = True
@@ -241,8 +242,9 @@ class StagedRows(Elementwise):
         in_vectors(b, count, self.widths, lambda k, lanes: self.entries(outer, start, k, rooms, lanes), overlap=most)
 
     def entries(self, outer: Sequence[Index], start: Index, k: Index, rooms: Sequence[SSAValue], lanes: int) -> None:
-        """Emit the ops that use the looked-up table entries, for `lanes` elements of a row from `start + k` on. Their
-        entries are read from the scratch buffers `rooms` at `k`, one buffer for each table that the operation reads."""
+        """Emit the ops that use looked-up table entries, for `lanes` elements of the row at index `outer`, from element
+        `start + k` on. The entries were stored before in the scratch buffers `rooms`, one for each table that the
+        operation reads; element `start + k` has its entry at index `k`."""
         b, dims = self.b, [*outer, self.b.plus(start, k)]
 
         def values(first: int, lanes: int) -> list[SSAValue]:

@@ -33,8 +33,9 @@ Scheduled = linalg.GenericOp | linalg.FillOp | memref.CopyOp
 
 @dataclass
 class Kernel:
-    """The state of a kernel while its ops are decided about, in the order of emission. `waiting`: padded copies that no
-    op has needed so far; `known`: cached results of recognition by op."""
+    """The state of a kernel while strategies are chosen for its ops, one after the other. `waiting`: the padded copies
+    of images for which it is not decided yet how they are written; `known`: for each op, the cached result of matching
+    a pattern."""
 
     given: GivenConstants
     target: CpuTarget
@@ -44,8 +45,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Emission:
-    """The state of a kernel while it is emitted. `done`: ops to erase at the end; `paddings`: padded copies that are
-    not written yet; `writers`: the units that write padded copies."""
+    """The state of a kernel while it is emitted. `paddings`: the buffers for padded copies of data whose loops are
+    not emitted yet; `writers`: for each such buffer, the strategy and schedule (`Unit`) that emit them; `done`:
+    ops to erase at the end."""
 
     builder: LoopBuilder
     given: GivenConstants
@@ -125,9 +127,9 @@ class Strategy(ABC, Generic[S]):
 
 
 def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: int, bytes: int = 4) -> int:
-    """Return the cycles of a generic over `elements` elements of `bytes` bytes, for the ops of its body, and the loads
-    and stores of its operands. Each instruction processes `lanes` elements, or as many as fill a register if that is
-    fewer."""
+    """Return the estimated cycles of a `linalg.generic` over `elements` elements of `bytes` bytes: those of the ops of
+    its body, and of the loads and stores of its operands. An instruction processes `lanes` elements, but no more than
+    fit a vector register."""
     return round(-(-at_most(elements) // at_once(kernel.target, lanes, bytes)) * turn(kernel, op))
 
 

@@ -29,7 +29,8 @@ from relay.target import LANES
 
 
 class TileEmitter(MatmulEmitter):
-    """Emits one contraction with its epilogue; the accumulators are tiles, `[tile of pixels][vector]`."""
+    """Emits one contraction and its epilogue with matrix instructions on tile registers (AMX). The accumulators are
+    tile registers, one for each group of pixels and each vector of channels, in this order."""
 
     @property
     def rows(self) -> int:
@@ -119,7 +120,8 @@ class TileEmitter(MatmulEmitter):
 
     def stored(self, accumulators: Sequence[SSAValue], pixels: int, vectors: int) -> SSAValue:
         """Store the sums of a tile in memory, `[pixel][channel]`, and return the memory. If the tile has fewer pixels
-        than a tile register, the sums of other pixels in the register come first (see `before`)."""
+        than a tile register has rows, the register also has sums of `before(pixels)` pixels that precede the tile, and
+        the memory begins with these."""
         b, row = self.b, vectors * LANES
         scratch = b.add(memref.AllocaOp.get(i32, 64, [self.room])).memref
         for number, value in enumerate(accumulators):
@@ -129,7 +131,8 @@ class TileEmitter(MatmulEmitter):
         return scratch
 
     def before(self, pixels: int) -> int:
-        """Return the number of pixels in the first register that precede those of a tile."""
+        """Return the number of unused rows in the tile register of a tile with fewer pixels than a register has rows.
+        These rows precede the pixels; the number is 0 for larger tiles."""
         return max(self.rows - pixels, 0)
 
     def places(self, first: Index, pixels: int, count: int, vectors: int) -> list[Index]:

@@ -141,8 +141,8 @@ def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) ->
 
 
 def matrix_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -> float:
-    """Return the cycles of one tile in tile registers; its sums are loaded before, and stored and read again after all
-    steps."""
+    """Return the estimated cycles of one tile whose sums are in AMX tile registers. They include loading the initial
+    sums, and storing the final sums to memory, from which the epilogue loads them."""
     count, points = -(-pixels // problem.matrix_rows), problem.rows * problem.width
     products, weights, data = count * vectors, vectors * problem.bytes, problem.bytes // LANES
     far = 0.0 if points * data * problem.steps <= costs.tile_weight_bytes else pixels * data

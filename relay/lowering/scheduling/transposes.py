@@ -31,11 +31,12 @@ from relay.lowering.shaped import Extent, at_most, buffer_of, shape_of
 from relay.target import CpuTarget
 
 PART = 16
-"""The number of bytes within which small elements are shuffled."""
+"""The size in bytes of the parts of a vector register within which elements of 1 and 2 bytes are shuffled to transpose
+them."""
 
 LEAST = 4
 """The least number n for which squares of n x n elements are transposed in registers. Smaller squares are only
-transposed if a row of one has `PART` bytes."""
+transposed if each of their rows has `PART` (16) bytes."""
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,9 @@ MAPS = [[1, 2, 3], [1, 2], [1, 2], [0, 1]]
 LARGEST = (16, 8)
 """The most rows and the most vectors of a tile."""
 FEW_ROWS = 2
-"""On targets whose byte products take only weights of 4 bits: up to this number of rows, quantizing the data to three
-bytes is faster than float products; above it, float products are faster."""
+"""The largest number of rows of the data for which products of bytes are faster than products of floats, on targets
+that multiply bytes only by 4-bit weights. For products of bytes, each value of the data is quantized to 24 bits and
+split into three bytes."""
 PANEL = 256
 """The most inputs whose weights are converted to floats at once: the converted weights of a tile take half of a
 first-level cache of 32 KiB."""
@@ -51,11 +52,12 @@ first-level cache of 32 KiB."""
 
 @dataclass(frozen=True)
 class WeightOnly(Strategy[WeightOnlySchedule]):
-    """A product with weights of few bits, constant in all calls, and the elementwise operation after it.
+    """A product with weights of few bits, and the elementwise operation after it. Every call of the kernel passes
+    constant weights.
 
-    `given`: codes [channel, block, position], scales and zero points [channel, block] of each call; `type`: the type of
-    the codes; `dot`: the target's dot product of bytes, if any; `nibbles`: whether the target multiplies 4-bit numbers
-    by bytes.
+    `given`: for each call of the kernel, the weights' codes [channel, block, position], and their scales and zero
+    points [channel, block]; `type`: the type of the codes; `dot`: the target's dot product of bytes, if any; `nibbles`:
+    whether the target multiplies 4-bit numbers by bytes.
     """
 
     record = WeightOnlySchedule
@@ -103,7 +105,8 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
 
     @property
     def bits(self) -> int:
-        """The number of bits of a packed code: 4 or 8 for floats, else the fewest that hold the codes of all calls."""
+        """The number of bits of a packed weight: 4 or 8 if weights are floats of few bits; for integers, the fewest
+        bits that hold the codes of the weights of all calls of the kernel."""
         if isinstance(self.type, ReducedPrecisionFloatType):
             return 4 if self.type.bitwidth == 4 else 8
         largest = 0

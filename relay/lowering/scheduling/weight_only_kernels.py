@@ -3,8 +3,8 @@
 A word of 32 bits holds 16, 8 or 4 codes of a channel; the words of 16 channels are contiguous. The data of a block is
 multiplied by codes, and the sum by the scale: `scale * (sum of x * code) - scale * zero_point * (sum of x)`.
 
-For many rows, weights are converted to floats in scratch memory, `(code - zero_point) * scale`, once for all rows of a
-strip and a panel of inputs at a time, and multiplied in tiles of full height.
+For many rows, weights are converted to floats, `(code - zero_point) * scale`: a panel of some input channels at a time
+is written to scratch memory, and multiplied, in tiles of full height, with all rows of a strip of up to 64 rows.
 
 Where the target has dot products of bytes, the data of a block is quantized, too: to 24 bits, split into three bytes,
 which rounds each element to 2^-23 of the block's largest, or to 8 bits, if the operation allows it.
@@ -34,11 +34,12 @@ from relay.target import LANES
 GROUP = 4
 """The number of bytes of a channel that a dot product multiplies."""
 NARROW = 8
-"""The number of products of byte pairs, 4 bits by 8, whose sum fits 16 bits."""
+"""The number of pairs of products of a 4-bit weight by an 8-bit code whose sum fits in 16 bits."""
 PRECISE = 3
 """The number of bytes to which data must be quantized to be as precise as float32."""
 SMALLEST = 2.0**-100
-"""The smallest value that is assumed as the largest magnitude of a block of data, which avoids division by zero."""
+"""A lower bound for the largest magnitude of a block of data, by which the block is scaled: it avoids a division by
+zero where all data are 0."""
 STRIP = 64
 """The number of rows whose sums are in scratch memory at once."""
 TABLE = "llvm.x86.avx512.permvar.sf.512"
@@ -48,11 +49,12 @@ TABLE = "llvm.x86.avx512.permvar.sf.512"
 @dataclass(frozen=True, kw_only=True)
 class WeightOnlySchedule(OpSchedule):
     """The decisions about a product with weights of few bits. `tile`: rows, and vectors of 16 channels, whose sums are
-    in registers; `parts`: bytes of a quantized element of the data, 0 if data stays float; `panel`: inputs whose
-    weights are converted to floats in scratch memory for all rows of a strip, 0 if they are converted in registers for
-    each tile; `table`: codes are converted by a table of 16 floats, else by conversion instructions; `fused`: products
-    are added by fused multiply-adds; `ahead`: how many vectors ahead weights are prefetched if the data is a single
-    row: then each vector of a tile processes its own part of all channels; `masks`: see `pick_masks`."""
+    in registers; `parts`: bytes of a quantized element of the data, 0 if data stays float; `panel`: the number of
+    inputs whose weights are converted to floats in scratch memory once for a strip of many rows, 0 if they are
+    converted in registers for each tile; `table`: codes are converted by a table of 16 floats, else by conversion
+    instructions; `fused`: products are added by fused multiply-adds; `ahead`: how many vectors ahead weights are
+    prefetched if the data is a single row (the vectors of a tile are then far apart, each in its own part of all
+    channels); `masks`: fewer than 16 channels are loaded and stored by one masked instruction."""
 
     strategy = "weight_only"
     tile: tuple[int, int]
@@ -65,8 +67,11 @@ class WeightOnlySchedule(OpSchedule):
 
 
 class WeightOnlyEmitter:
-    """Emits one product with its epilogue. `constants`: the packed codes, the scales and, if a zero point is not 0, the
-    factors of the sums of data (`-scale * (zero_point - middle)`, see `pack`)."""
+    """Emits the product of float data and weights in codes, with its epilogue.
+
+    `constants`: the packed codes, the scales and, unless they are all 0, the numbers `-scale * (zero_point - middle)`
+    by which the sum of each block of the data is multiplied; the kernel subtracts `middle` from each code.
+    """
 
     def __init__(
         self,
@@ -141,13 +146,15 @@ class WeightOnlyEmitter:
         return self.b.plus(first, number * self.apart)
 
     def of_block(self, first: Index, vectors: int, block: Index) -> list[Index]:
-        """Return, for each vector of channels of a tile, the offset of the constants of block `block`, one constant per
-        channel."""
+        """Return, for each vector of channels of a tile, the offset in the packed scales (and in the packed shifts, if
+        there are any) of the numbers for block `block` of these channels; there is one number per channel."""
         b = self.b
         return [b.times(b.plus(b.times(self.vector(first, v), self.blocks), block), LANES) for v in range(vectors)]
 
     def tile(self, row: Index, rows: int, first: Index, vectors: int, lanes: int, sums: SSAValue | None) -> None:
-        """Emit a tile: its totals over all blocks, then the epilogue."""
+        """Emit a tile of `rows` rows of the data, from `row` on, and `vectors` vectors of channels, from vector number
+        `first` on: its products summed over all blocks, then the epilogue of the `lanes` channels of each vector.
+        `sums`: the sum of the data of each row and block; None if no zero point requires these."""
         b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
         with b.loop(0, self.blocks, carried=[zero] * (rows * vectors)) as (block, blocks):
             found = self.block_sums(block, row, rows, first, vectors)
@@ -170,7 +177,8 @@ class WeightOnlyEmitter:
                 self.epilogue.apply(blocks.results[r * vectors + v], [b.plus(row, r)], channel, lanes)
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
-        """Emit and return the sums of a block's data times codes, [row, vector]."""
+        """Emit the products of the data with the codes of weight block `block` (weights that share a scale), and return
+        their sums, not yet scaled, [row, vector]: of `rows` rows from `row` on, and vectors of 16 channels."""
         b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
         words = self.block // self.per
         with b.loop(0, words, carried=[zero] * (rows * vectors)) as (word, steps):
@@ -194,7 +202,8 @@ class WeightOnlyEmitter:
         return found
 
     def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
-        """Return sum `n` of a block as a float. The scale of `row_scales` is not applied yet."""
+        """Return vector `n` of the sums over a block (weights that share a scale) as floats, before they are multiplied
+        by the scales that `row_scales` returns."""
         return sums[n]
 
     def row_scales(self, scales: Sequence[SSAValue], at: Sequence[Index]) -> Callable[[int], SSAValue]:
@@ -210,9 +219,9 @@ class WeightOnlyEmitter:
         return self.loaded(self.words, places, words * self.schedule.tile[1])
 
     def loaded(self, constants: SSAValue, places: Sequence[Index], ahead: int) -> list[SSAValue]:
-        """Load the vectors at these offsets, and prefetch the vectors of the next channels, which are `ahead` vectors
-        further in memory. If the data is a single row, the vectors of a tile lie in distant parts of the channels, and
-        the prefetch distance is the schedule's `ahead` instead."""
+        """Load the vectors of `constants` that start at the offsets `places`, and prefetch those that lie a certain
+        number of vectors after each: `ahead`, or `self.schedule.ahead` if the data is a single row, for which the
+        vectors of a tile are not neighbours in memory (`self.apart` > 1)."""
         b, ahead = self.b, self.schedule.ahead if self.apart > 1 else ahead
         found = [b.vector_load(constants, [place], LANES) for place in places]
         for place in places:
@@ -220,7 +229,8 @@ class WeightOnlyEmitter:
         return found
 
     def number(self, words: SSAValue, place: int) -> SSAValue:
-        """Return the codes at position `place` of 16 words, converted to floats."""
+        """Return a vector of 16 floats: from each lane of `words`, a 32-bit word of several weight codes, code number
+        `place`, converted to float."""
         b = self.b
         if self.floats is not None and not self.schedule.table:
             return as_float(b, words, place * self.bits, self.floats)
@@ -250,8 +260,9 @@ class PanelEmitter(WeightOnlyEmitter):
         self.over_channels(strips)
 
     def strip(self, row: Index, rows: int, first: Index, vectors: int, lanes: int) -> None:
-        """Emit the results of `rows` rows from `row` on, for `vectors` vectors of output channels from `first` on: the
-        sums over all inputs, for which a panel of weights after the other is converted to floats, and the epilogue."""
+        """Emit the results of `rows` rows from `row` on, for `vectors` vectors of output channels from `first` on. The
+        weights are converted to floats panel by panel (a panel has the weights of a few blocks of inputs) and their
+        products are added to the sums; in the end, the epilogue is applied."""
         b, pitch, zero = self.b, vectors * LANES, vector_constant(self.b, 0.0, f32, LANES)
         panel, sums = (
             b.add(memref.AllocaOp.get(f32, 64, [count * pitch])).memref for count in (self.schedule.panel, rows)
@@ -319,8 +330,9 @@ class PanelEmitter(WeightOnlyEmitter):
 
 class CodesEmitter(WeightOnlyEmitter):
     """Emits a product of quantized data. `middle`: the zero point of all weights, or 0 if they differ; `unsigned`:
-    whether the dot product's weight operand is unsigned. The codes of a row are [block, part, word of four]; padding
-    follows them, so that rows of 4096 elements do not compete for a few sets of the cache."""
+    whether the dot product's weight operand is unsigned. The codes of a row are stored as words of four bytes in the
+    order [block, part, word], where part n is the n-th byte of each code. Padding follows them, so that rows of 4096
+    elements do not compete for a few sets of the cache."""
 
     def __init__(
         self,
@@ -421,7 +433,8 @@ class CodesEmitter(WeightOnlyEmitter):
         return found
 
     def multiplied(self, sum: SSAValue, weights: SSAValue, data: SSAValue) -> SSAValue:
-        """Add the products of four neighbours to a sum."""
+        """Add, in each 32-bit lane of `sum`, the products of the lane's four bytes in `weights` and `data`; return the
+        new sum."""
         return self.b.dot(sum, weights, data, self.unsigned)
 
     def bytes(self, words: SSAValue, place: int) -> SSAValue:
@@ -440,8 +453,9 @@ class CodesEmitter(WeightOnlyEmitter):
         return lambda v: self.b.add(arith.MulfOp(scales[v], step)).result
 
     def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
-        """Return the float that the sums of all parts of the data represent together; the sums of the lower two parts
-        are combined in 32 bits, which they fit."""
+        """Return vector `n` of a block's sums as floats. `sums` is [vector, part], where a part is one byte of the data
+        codes: the result is `part 0 + 256 * part 1 + 65536 * part 2`, as far as there are parts. The first two are
+        combined as 32-bit integers, which cannot overflow."""
         b, parts = self.b, sums[n * self.parts : (n + 1) * self.parts]
         low = parts[0]
         if len(parts) == 1:
@@ -453,8 +467,9 @@ class CodesEmitter(WeightOnlyEmitter):
 
 
 class NibblesEmitter(CodesEmitter):
-    """Emits a product of quantized data by weights of at most 4 bits, by products of byte pairs. Sums of `NARROW` pairs
-    are accumulated in 16 bits (`NARROW * 2 * 15 * 128` fits), those of a block in 32."""
+    """Emits a product of quantized data by weights of at most 4 bits, by instructions that add the products of two
+    neighbouring bytes. Sums of `NARROW` such pairs are accumulated in 16 bits (`NARROW * 2 * 15 * 128` fits), and then
+    added to 32-bit sums of the products of a block, whose weights share a scale."""
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
         b, words = self.b, self.block // self.per

@@ -42,14 +42,15 @@ KINDS = 5
 cells of the window are inside the image."""
 ROWS = {"ppr": [0, 2, 1], "pppr": [0, 1, 3, 2]}
 """For a sum along the last axis but one: the iterator types of its loops (p for parallel, r for reduction), and the
-numbers of the loops that index the axes of its input. Such a sum is recognised as a pool over windows of one whole
-column only if its codes are widened in registers."""
+numbers of the loops that index the axes of its input. Such a sum is treated as a window sum, with one window for each
+column, only if its elements are 8-bit codes that the kernel widens itself."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """`out[n, y, x, c] = join over i, j of extend(data[n, y * stride + i * dilation, x * stride + j * dilation,
-    c])`."""
+    """A pool or sum over windows: `out[n, y, x, c] = join over i, j of extend(data[n, y * stride + i * dilation, x *
+    stride + j * dilation, c])`. `join`: the op that combines two elements, such as a maximum or addition; `extend`: the
+    op that widens an element first, None for none."""
 
     op: linalg.GenericOp
     data: SSAValue
@@ -64,7 +65,7 @@ class Windows:
     dilation: tuple[int, int]
     epilogue: linalg.GenericOp | None = None
     sums: SSAValue | None = None
-    """The operand of the epilogue: the results, or a view of them."""
+    """The operand through which the epilogue reads the pooled results: `out`, or a reshaped view of it."""
 
     @property
     def element(self) -> Attribute:
@@ -127,8 +128,8 @@ def windows_of(fill: linalg.FillOp) -> Windows | None:
 
 
 def reads_pixels(epilogue: linalg.GenericOp, sums: SSAValue) -> bool:
-    """Whether the epilogue reads other tensors of the results' size, which may share the results' memory and would be
-    read twice."""
+    """Whether the epilogue reads another tensor of the result's size. Such a tensor may share memory with the result;
+    where two vectors of channels overlap, the second one would then read elements that are overwritten already."""
     sizes = [prod(shape_of(value)) for value in epilogue.inputs if value is not sums and is_buffer(value.type)]
     return prod(shape_of(sums)) in sizes
 
@@ -149,8 +150,9 @@ def widens(op: linalg.GenericOp) -> bool:
 
 
 def match_join(op: linalg.GenericOp) -> tuple[type[Operation], type[Operation] | None] | None:
-    """Return the op that combines the results with the data, and the op that widens the data before, if any; else
-    None."""
+    """Match the body of a reduction that combines its accumulator with an element of the data. Return the class of the
+    combining op (a maximum or an addition, for example), and that of the op by which the element is extended first, or
+    None. Return None if the body has another form."""
     block = op.body.block
     end = block.last_op
     join = None if end is None else end.operands[0].owner
@@ -192,8 +194,8 @@ class WindowsSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class WindowsInRegisters(Strategy[WindowsSchedule]):
-    """Computes a pooling or window sum, together with the elementwise operation after it (the epilogue), if any. Both
-    are emitted in the place of the epilogue."""
+    """Computes a pooling or window sum, and the elementwise operation after it (the epilogue), if any, in one loop
+    nest, which is emitted where the last of these operations was."""
 
     record = WindowsSchedule
     op: linalg.GenericOp
@@ -286,7 +288,8 @@ class WindowsEmitter:
         self.finish(down.results, point, channel)
 
     def joined(self, total: SSAValue, at: Index) -> SSAValue:
-        """Combine a vector of results with a vector of data."""
+        """Load a vector of the data at offset `at`, and return its combination with the vector `total` by the op of the
+        reduction, such as an addition or a maximum."""
         b, value = self.b, self.b.vector_load(self.data, [at], self.lanes)
         if self.found.extend is not None:
             wide = vector_of(self.found.element, self.lanes)

@@ -15,7 +15,7 @@ from relay.transforms.expansions.steps import Expansions, reduced
 def attention(new: Expansion, op: relay.AttentionOp) -> SSAValue:
     """relay.nn.attention %q, %k, %v  =>  batch_matmul(softmax(batch_matmul(%q * scale, %k) + mask), %v)
 
-    The heads of a group are rows of one product.
+    The query heads that share a head of keys and values (grouped-query attention) become rows of one matrix product.
     """
     scores, (_, groups, keys, size) = op.scores(), shape(op.key)
     _, heads, rows, _ = scores
@@ -59,7 +59,11 @@ def product(new: Expansion, a: SSAValue, b: SSAValue, transposed: bool) -> SSAVa
 
 
 def rotary_embedding(new: Expansion, op: relay.RotaryEmbeddingOp) -> SSAValue:
-    """relay.nn.rotary_embedding %x, %c, %s  =>  concatenate(a * %c - b * %s, a * %s + b * %c), and the rest of %x"""
+    """relay.nn.rotary_embedding %x, %c, %s  =>  concatenate (a * %c - b * %s), (a * %s + b * %c), rest
+
+    With p, the last size of %c: a and b are the first p and the next p elements of %x along its last axis, or, with
+    `interleaved`, the even and the odd ones of the first 2p, and the results are interleaved likewise. `rest` is the
+    elements of %x from 2p on."""
     x, dims, pairs = op.data, shape(op.data), shape(op.cos)[-1]
     last, end = rank(x) - 1, 2 * pairs
     neighbours = bool(op.interleaved.value.data)

@@ -183,8 +183,9 @@ def conv_transpose(new: Expansion, op: relay.ConvTransposeNd) -> SSAValue:
 
 def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes: Sequence[Phases]) -> SSAValue:
     """Rearrange the kernel of a transposed convolution, [o, spatial..., i of all groups], for a convolution that
-    computes all phases (see `Phases`): [(group, phases, o), taps..., i of a group]. Where a phase has fewer taps than
-    others, the kernel is filled with its zero point."""
+    computes all phases as channels: [(group, phases, o), taps..., i of a group]. A phase is the results at one position
+    within the strides, which use the same taps. Where a phase has fewer taps than others, the kernel is filled with its
+    zero point."""
     count, (outputs, *sizes, inputs) = len(axes), shape(kernel)
     groups, zero = op.groups.value.data, 0 if op.kernel_zero_point is None else op.kernel_zero_point.value.data
     missing = [int((phase.taps == size).any()) for phase, size in zip(axes, sizes, strict=True)]

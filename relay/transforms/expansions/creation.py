@@ -1,4 +1,5 @@
-"""Expansions of creation ops to constants, comparisons with constants, and shifted sums."""
+"""Expansions of ops that create tensors: ranges and fills become constants, one-hot codes and masks comparisons with
+constants, and cumulative ops sums or products with shifted copies of the tensor."""
 
 from __future__ import annotations
 
@@ -83,7 +84,10 @@ def sequence_mask(new: Expansion, op: relay.SequenceMaskOp) -> Sequence[SSAValue
 
 
 def matrix_set_diag(new: Expansion, op: relay.MatrixSetDiagOp) -> Sequence[SSAValue]:
-    """Each position of the matrix takes the element at a constant position of the diagonals, or keeps its own."""
+    """relay.matrix_set_diag %x, %d  =>  relay.where inside, (relay.take %d, at), %x
+
+    `inside` and `at` are constants: for each position of the matrix, whether it is on one of the diagonals, and the
+    index of its element in the flattened diagonals."""
     low, high = op.diagonals()
     given = shape(op.diagonal)
     outer = given[: len(given) - (1 if low == high else 2)]

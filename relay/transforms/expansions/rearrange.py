@@ -109,7 +109,10 @@ def space_to_depth(new: Expansion, op: relay.SpaceToDepthOp) -> SSAValue:
 
 
 def dilate(new: Expansion, op: relay.DilateOp) -> SSAValue:
-    """relay.nn.dilate %x  =>  relay.nn.pad of [d, 1]..., then relay.strided_slice of [d * stride]..."""
+    """relay.nn.dilate %x  =>  relay.strided_slice (relay.reshape (relay.nn.pad (relay.reshape %x)))
+
+    Each axis of size d is reshaped to [d, 1], padded to [d, stride], and reshaped to [d * stride]; the slice removes
+    the padding after the last element."""
     dims, strides = shape(op.data), int_values(op.strides)
     widths = [pair for stride in strides for pair in ((0, 0), (0, stride - 1))]
     parts = padded(new, new.reshape(op.data, [n for d in dims for n in (d, 1)]), widths, op.dilation_value)

@@ -41,7 +41,8 @@ def split(new: Expansion, op: relay.SplitOp) -> Sequence[SSAValue]:
 
 
 def tile(new: Expansion, op: relay.TileOp) -> Sequence[SSAValue]:
-    """[d0, d1]  =>  [1, d0, 1, d1]  =>  [r0, d0, r1, d1]  =>  [r0 d0, r1 d1]"""
+    """Expand to a reshape, a broadcast and a reshape; with sizes d and repetitions r, the shapes are
+    [d0, d1]  =>  [1, d0, 1, d1]  =>  [r0, d0, r1, d1]  =>  [r0 d0, r1 d1]."""
     dims, reps = op.aligned()
     single = new.reshape(op.input, [size for d in dims for size in (1, d)])
     many = new.broadcast(single, [size for d, r in zip(dims, reps, strict=True) for size in (r, d)])

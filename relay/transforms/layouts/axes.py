@@ -20,7 +20,8 @@ REDUCTIONS = (relay.ReduceOp, qnn.MeanOp)
 
 
 def keeps(op: Operation) -> TypeGuard[TensorOp]:
-    """Whether the data operands of the result's rank have the same axes as the result."""
+    """Whether the op is known to keep axes in place: axis i of its result corresponds to axis i of each data operand
+    that has the same rank."""
     return isinstance(op, TensorOp) and (op.ELEMENTWISE or op.SAME_AXES)
 
 

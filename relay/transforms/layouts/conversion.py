@@ -1,6 +1,7 @@
-"""Converts some ops of a block to another layout, and chooses for every other op the layout with which the fewest bits
-are transposed. Each op is on one of two sides: unchanged, or in the wanted layout. For some ops the side is fixed; for
-the others a minimum cut finds it. A split that only regroups elements moves none."""
+"""Converts some ops of a block to another layout, and chooses for every other op whether to convert it too, such that
+the fewest bits are transposed. Ops are divided into two sets, unchanged and converted: for some ops the set is fixed,
+for the others a minimum cut of the data-flow graph finds it. A conversion that is only a reshape moves no elements and
+costs almost nothing."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def cost(value: SSAValue, source: Layout, target: Layout) -> int:
 
 
 def convert_block(block: Block, wanted: Layout, pinned: Callable[[Imaging], bool], kept: Collection[Operation]) -> bool:
-    """Convert the ops that are `pinned` and not `kept`, and those others whose conversion saves transposes. Returns
-    whether something changed."""
+    """Convert ops of a block to the layout `wanted`: those for which `pinned` returns true, and those others whose
+    conversion saves transposes; the ops in `kept` are not converted. Returns whether something changed."""
     rules = Rules(Axes(block), wanted)
     chosen = [
         op for op in block.ops if isinstance(op, Imaging) and op not in kept and pinned(op) and rules.possible(op)
@@ -86,7 +87,8 @@ def divide_value(cut: Cut, maker: int, readers: Collection[int], price: int) -> 
 
 
 class Rewriting:
-    """Rebuilds a block op by op."""
+    """Rebuilds the ops `converted` of a block in their new layouts, in program order. Operands of all ops are converted
+    to the layouts that the ops need, each value at most once per layout."""
 
     def __init__(self, block: Block, rules: Rules, converted: Collection[Operation]):
         self.block, self.rules, self.converted = block, rules, converted

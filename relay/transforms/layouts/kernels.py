@@ -10,8 +10,8 @@ from relay.dialects.op import DYNAMIC, shape
 from relay.transforms.layouts.moving import Mover
 
 DEPTHWISE = Layout.parse("OIHW")
-"""The layout of a depthwise kernel [h, w, groups, multiplier] written as an ordinary one: [groups x multiplier, 1, h,
-w]."""
+"""The layout of the kernel of a depthwise convolution, if that is written as a grouped convolution: a kernel [h, w,
+groups, multiplier] becomes [groups x multiplier, 1, h, w]."""
 
 
 def channels(op: relay.Conv2dBase) -> int:

@@ -44,7 +44,8 @@ class Rules:
         return found if found.fits(known.sizes(shape(value))) else found.plain
 
     def changes(self, value: SSAValue) -> bool:
-        """Whether the value's layout would change."""
+        """Whether converting the block to the wanted layout changes the layout of this value. False if the value's axes
+        are not known."""
         return value in self.axes.of and self.target(value) != self.axes.of[value]
 
     # Whether it can

@@ -149,8 +149,8 @@ class DynamicQuantize(Legalization):
 
 
 class DynamicQuantizeLinear(Legalization):
-    """qnn.dynamic_quantize_linear %x  =>  low, high = min(min %x, 0), max(max %x, 0); scale = (high - low) / 255 (1 for
-    0), zero point = cast(clip(rint(-low / scale))), codes = cast(clip(rint(%x / scale) + zero point))"""
+    """qnn.dynamic_quantize_linear %x  =>  low, high = min(min %x, 0), max(max %x, 0); scale = (high - low) / 255, but 1
+    if high = low; zero point = cast(clip(rint(-low / scale))); codes = cast(clip(rint(%x / scale) + zero point))"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.DynamicQuantizeLinearOp, rewriter: PatternRewriter) -> None:

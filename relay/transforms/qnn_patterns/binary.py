@@ -96,7 +96,8 @@ class Divide(Legalization):
 
 
 def numerators(new: Expansion, code: SSAValue, a: Int64) -> tuple[SSAValue, SSAValue]:
-    """`a << free` and `free`, by tables over all codes; `free` is the number of redundant sign bits of a."""
+    """Return `a << free` and `free` for each element of the tensor `code`, looked up in tables. `a` has one integer for
+    every possible code; `free` is the number of its redundant sign bits in 32 bits."""
     free = leading_zeros32(np.where(a < 0, ~a, a)) - 1
     return new.lookup(code, (a << free).astype(np.int32), np.int32), new.lookup(code, free, np.int32)
 

@@ -24,7 +24,8 @@ PLAIN: dict[type[Operation], type[TensorOp]] = {
     qnn.BatchMatmulOp: relay.BatchMatmulOp,
 }
 PIECES = 16
-"""The largest number of parts into which a sum is split."""
+"""The largest number of ranges of input channels into which the i64 sums of a product are split, so that the sum over
+each range fits i32."""
 
 
 class Product(Legalization):

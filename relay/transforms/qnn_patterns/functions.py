@@ -54,8 +54,8 @@ class LeakyRelu(Legalization):
 
 
 class Prelu(Legalization):
-    """qnn.prelu %x, %a  =>  cast(clip(where(%x' < 0, rescale(%x' * %a'), rescale(%x')) + zero point)), %x' = i32(%x) -
-    zero point"""
+    """qnn.prelu %x, %a  =>  cast(clip(where(%x' < 0, rescale(%x' * %a'), rescale(%x')) + output zero point)), where %x'
+    and %a' are %x and %a as i32 minus their own zero points"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.PreluOp, rewriter: PatternRewriter) -> None:
@@ -74,8 +74,9 @@ def either(new: Expansion, op: qnn.LeakyReluOp | qnn.PreluOp, x: SSAValue, slope
 
 
 class L2Normalize(Legalization):
-    """qnn.l2_normalize %x  =>  n = sum of (i32(%x) - zero point)^2 over the last axis; (m, s) = the inverse square root
-    of n by five Newton-Raphson steps; cast(clip(((%x' * m) >> 31 - s) + zero point)), %x' = i32(%x) - zero point"""
+    """qnn.l2_normalize %x  =>  cast(clip(((%x' * 128 * m) >> (31 + s)) + output zero point)), where %x' = i32(%x) -
+    input zero point, and `m * 2^(-31 - s)` is the inverse square root of the sum of %x'^2 over the last axis, found by
+    five Newton-Raphson steps"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.L2NormalizeOp, rewriter: PatternRewriter) -> None:

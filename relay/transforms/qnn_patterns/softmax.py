@@ -126,7 +126,8 @@ def tables_of_lengths(module: ModuleOp, length: int) -> dict[bytes, Callable[[in
 
 
 def table_of(scale: np.float32, length: int) -> Array:
-    """The table of exponentials that softmax of rows of `length` codes looks up."""
+    """The table of exponentials for a softmax over rows of `length` codes, float32 [256]: entry k is `exp(-k * scale)`
+    for a code that is k below the row's largest, times a constant for which sums of `length` entries fit in float32."""
     return np.ascontiguousarray(softmax_powers(scale, max(length, 1))[::-1])
 
 

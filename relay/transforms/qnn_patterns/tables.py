@@ -33,7 +33,8 @@ UNARY = (
     | qnn.SqrtOp
     | qnn.HardSwishOp
 )
-"""Functions of one code, of any width."""
+"""The qnn ops that compute a function of each code alone; `Unary` replaces them by a table lookup, for codes of 8 or 16
+bits."""
 
 
 class Unary(Legalization):

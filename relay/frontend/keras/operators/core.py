@@ -145,7 +145,8 @@ def _weighed(
 
 
 def _dense(importer: Importer, node: Layer, part: str, x: SSAValue, equation: str, axes: str, **more: str) -> SSAValue:
-    """One of the weighted products inside an attention layer."""
+    """Import the EinsumDense layer inside an attention layer that Keras stores under the attribute name `part`: the
+    product of `x` and its kernel by `equation`, with a bias along `axes` if the layer has biases."""
     inner = node.inner("EinsumDense", part, more, x)
     return _contracted(importer, inner, equation, axes if node.flag("use_bias", True) else None)
 

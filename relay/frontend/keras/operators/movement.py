@@ -194,8 +194,8 @@ def _bound(importer: Importer, node: Layer, x: SSAValue, axis: int, key: object)
 
 
 def like(importer: Importer, node: Layer) -> SSAValue:
-    """The first argument cast to the element type that the operation states, its own by default: operators such as
-    FullLike only use its shape and element type."""
+    """The first argument, cast to the `dtype` of the operation if it has one. Operators such as FullLike use only the
+    shape and element type of the returned value."""
     return importer.cast(node.x, element_type(node.dtype(importer.dtype(node.x))))
 
 

@@ -51,8 +51,9 @@ def loop(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _unrolled(importer: Importer, node: Node, go: bool, most: int, states: Sequence[SSAValue]) -> list[SSAValue] | None:
-    """The outputs of a loop that is unrolled, of at most `most` iterations, or of none if `go`, the initial condition,
-    is false. None if a run-time value decides whether there is a next iteration, or if `scf.while` is preferred."""
+    """Unroll a loop of at most `most` iterations (none if the initial condition `go` is false), and return its outputs.
+    Returns None if a run-time value decides whether there is a next iteration, or if the loop is better imported as
+    `scf.while`: it has more than 16 iterations, keeps the types of its states and collects no results."""
     graph, values = node.graph("body"), list(states)
     rows: list[list[SSAValue]] = [[] for _ in graph.output[1 + len(states) :]]
     turn = 0

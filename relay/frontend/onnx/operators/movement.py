@@ -84,7 +84,8 @@ def concat(importer: Importer, node: Node) -> SSAValue:
 
 @op("Split")
 def split(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import Split: into parts of the given sizes, or into as many parts as there are outputs, the last one smaller."""
+    """Import Split: into parts of the given sizes, or else into one equal part for each output; the last parts are
+    smaller if the size is not divisible."""
     axis = node.axis(node.integer("axis", 0), node.rank(0))
     sizes = node.listed("split", 1)
     size = node.shape(0)[axis]

@@ -77,7 +77,8 @@ def convolution(importer: Importer, node: Node) -> SSAValue:
 
 
 def biased(importer: Importer, node: Node, value: SSAValue, number: int = 2) -> SSAValue:
-    """The value with the vector of an optional input added along the channels."""
+    """Add the bias, a vector along the channels, which is the node's optional input with index `number`; the value
+    itself if the node lacks this input."""
     bias = node.optional(number)
     return value if bias is None else importer.call(relay.BiasAddOp, value, bias, axis=1)
 

@@ -27,12 +27,14 @@ class Selection:
         self.count = importer.call(relay.SumOp, importer.cast(flags, i64), axis=ints([0]))
 
     def of(self, value: SSAValue, axis: int = 0) -> SSAValue:
-        """The slices of a value at these positions along an axis."""
+        """The slices of a value along an axis, reordered: first those at positions where the flag is true, then the
+        others, which are recorded as invalid."""
         return self.noted(self.importer.taken(value, self.places, axis), axis)
 
     def noted(self, value: SSAValue, axis: int = 0) -> SSAValue:
-        """Record in the importer that only the first `self.count` elements of a value along the axis are valid: those
-        at positions where a flag is true. Returns the value."""
+        """Record in the importer that only the first `self.count` elements of a value along the axis are valid, where
+        `self.count` is the number of true flags, known at run time. Returns the value, which must be in the order of
+        `self.places`."""
         self.importer.counted[value] = Counted(axis, self.count)
         return value
 

@@ -23,7 +23,8 @@ from relay.interpreters.arithmetic import quantize_multipliers
 
 
 class Window(NamedTuple):
-    """The properties that every form of the convolution shares, and its kernel."""
+    """The kernel of a convolution, and the properties (strides, padding, dilation, groups, layout of the kernel) that
+    its op has for floats and for codes."""
 
     kernel: SSAValue
     properties: dict[str, Attribute]

@@ -94,9 +94,10 @@ def _in_blocks(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
 
 
 def _codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """A quantized product: `clamp(rescale(sum + bias) + zero point)`; in LiteRT `round(double(sum + bias) * (scale *
-    kernel scale / output scale))` with halves away from zero. Integer multipliers for a single kernel scale are
-    computed from a product in float32."""
+    """The codes of a quantized FULLY_CONNECTED of the data `value`: `clamp(rescale(sum + bias) + zero point)`. The
+    factor of the rescaling is `scale * kernel scale / output scale`, in double; the first product is in float32 if the
+    runtime rounds with halves upward, or if it uses integer multipliers and the kernel has a single scale. LiteRT
+    computes `round(double(sum + bias) * factor)`, with halves away from zero."""
     data, kernel = node.codes(node.input(0)), node.input(1)
     found = node.quantization(kernel)
     target = node.codes(node.output())

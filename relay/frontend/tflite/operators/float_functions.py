@@ -1,4 +1,5 @@
-"""Imports functions of one float tensor that are more than an op: slopes, norms, log-softmax, L2 pooling."""
+"""Imports operators on one float tensor that become several ops: activations such as PRELU and ELU, normalizations,
+log-softmax, L2 pooling."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ def _window(node: Node) -> dict[str, Attribute]:
 
 @quantised("BATCH_MATMUL", types="INT8 INT16", versions=(1, 5), inputs=(2, 2))
 def batch_matmul(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """Import quantized BATCH_MATMUL; the multiplier is computed from a product in float32."""
+    """Import BATCH_MATMUL, quantized or of floats. The factor by which quantized sums are rescaled is computed as in
+    TFLite: the product of the two input scales in float32, divided by the output scale in float64."""
     lhs, rhs, out = node.input(0), node.input(1), node.output()
     if lhs.type == "FLOAT32":
         return matmul.batch_matmul(importer, node)

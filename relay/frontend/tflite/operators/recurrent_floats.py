@@ -39,7 +39,8 @@ def state(node: Node, number: int) -> Tensor:
 
 
 class Builder:
-    """Builds the ops of a recurrent layer in the block of one operator."""
+    """Builds the relay ops of one recurrent TFLite operator, `node`, with its activation and its float or int8
+    weights."""
 
     def __init__(self, importer: Importer, node: Node) -> None:
         self.importer, self.node = importer, node
@@ -93,7 +94,7 @@ class Builder:
         return line_products(self.importer, value, weights, np.concatenate(scales), self.asymmetric)
 
     def part(self, value: SSAValue, axis: int, first: int, last: int) -> SSAValue:
-        """The indices `first` to `last` of an axis."""
+        """The slice of a tensor with the indices from `first` to before `last` along an axis."""
         dims = self.importer.shape(value)
         begin = [first if i == axis else 0 for i in range(len(dims))]
         end = [last if i == axis else d for i, d in enumerate(dims)]
@@ -155,7 +156,8 @@ class Lstm:
         self.peepholes = {gate: self.make.vector(slots.peephole + n) for n, gate in enumerate((0, 1, 3))}
 
     def run(self, data: Tensor, time_axis: int, backward: bool = False) -> SSAValue:
-        """Build all steps; the states become those after the last one."""
+        """Build all steps, from the last one to the first if `backward`. Returns the hidden states of all steps, in the
+        order of the data; the variables of the hidden and the cell state get their values after the last step built."""
         memory = state(self.node, self.slots.hidden), state(self.node, self.slots.cell)
         if any(tensor.type != "FLOAT32" for tensor in memory):
             raise self.node.refuse_types(*memory)

@@ -37,8 +37,8 @@ def lstm_sequence(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("LSTM", versions=(1, 4), inputs=(20, 24))
 def lstm(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import LSTM, one step of the full kernel; the 5-input kernel is older than TFLite's converter and not
-    supported."""
+    """Import a float LSTM, which computes a single time step, with the kernel type FULL. The kernel type BASIC (5
+    inputs), which TFLite's converter no longer writes, is not supported."""
     data = node.input(0)
     floats(node, data)
     if node.word("kernel_type") not in ("FULL", "0"):

@@ -90,8 +90,8 @@ def reduced(importer: Importer, node: Node) -> SSAValue:
 
 
 def reduction(node: Node) -> dict[str, Attribute]:
-    """The properties `axis` and `keepdims` of a reduction op whose operand is what `reduced` returns: without axes, the
-    leading axis of size 1 is reduced."""
+    """The properties `axis` and `keepdims` of the op that imports a reduction. The op's operand is the result of
+    `reduced`, which adds a leading axis of size 1 if the node names no axes: then this axis is the one to reduce."""
     shape = node.input(0).shape
     axes = node.axes(node.input(1), len(shape))
     if 0 in shape:

@@ -138,8 +138,8 @@ def slice_(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("STRIDED_SLICE", versions=(1, 8), inputs=(4, 4), known=EVERYWHERE)
 def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import STRIDED_SLICE: Python's slice per axis. The mask of begins also applies to
-    axes that are dropped (shrink_axis_mask)."""
+    """Import STRIDED_SLICE: Python's slice per axis. `begin_mask` also applies to axes that `shrink_axis_mask`
+    drops."""
     shape = node.input(0).shape
     if node.flag("offset"):
         raise node.unsupported("its ends are offsets from its begins", "give the ends themselves: offset false")

@@ -45,8 +45,8 @@ def real_parts(graph: Subgraph) -> Subgraph:
 
 @operator("RFFT2D", versions=(1, 1), inputs=(2, 2))
 def rfft2d(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import RFFT2D: `sum of x[n] cos(2 pi k n / N)` for `k` up to `N / 2`; rows are cropped or zero-padded to `N`
-    samples."""
+    """Import the real part of an RFFT2D along the last axis: the sum of `x[n] cos(2 pi k n / N)` over n, for k from 0
+    to N / 2. Rows are cropped or zero-padded to N samples."""
     data, lengths, out = node.input(0), node.numbers(node.input(1)), node.output()
     if data.type != "FLOAT32" or out.type != "FLOAT32":
         raise node.refuse_types(data, out)

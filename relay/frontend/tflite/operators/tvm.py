@@ -39,7 +39,8 @@ UPWARD = StringAttr("upward")
 
 
 def ratio(source: float | np.float32, target: np.float32) -> tuple[int, int]:
-    """The multiplier and shift of a change of scale."""
+    """Return the fixed-point form (multiplier, shift) of `source / target`, which is about
+    `multiplier * 2^(shift - 31)`."""
     return quantize_multiplier(float(np.float64(np.float32(source)) / np.float64(target)))
 
 
@@ -133,7 +134,8 @@ def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes) -
 
 
 def to_codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """Floats quantized to the node's output."""
+    """Float values as codes with the element type, scale and zero point of the node's output:
+    `clip(round(value / scale + zero_point))`."""
     target = node.codes(node.output())
     value = importer.emit(DivideOp, [value, importer.scalar(float(target.scale), value)]).result
     value = importer.emit(AddOp, [value, importer.scalar(float(target.zero_point), value)]).result
@@ -169,7 +171,8 @@ def tanh(importer: Importer, node: Node) -> Sequence[SSAValue]:
 
 
 def _curve(importer: Importer, node: Node, op: type[UnaryOp]) -> SSAValue:
-    """A quantized function, computed in floats."""
+    """Import a function of a quantized tensor: the codes are dequantized, `op` is computed in floats, and its result is
+    quantized."""
     return to_codes(importer, node, importer.emit(op, [to_reals(importer, node)]).result)
 
 

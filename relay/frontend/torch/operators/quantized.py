@@ -158,8 +158,8 @@ def _blocks(node: Node) -> tuple[list[int], list[int], list[int]]:
 
 
 def _torchao_type(node: Node, name: str) -> np.dtype[np.generic]:
-    """The element type in which quantized values are stored: the argument `name`, or int8 if that is no element type of
-    the schema, such as one narrower than a byte."""
+    """The element type in which quantized values are stored: the argument `name`, or int8 if the argument is no
+    `ScalarType` of PyTorch's export format, such as a type narrower than a byte."""
     given = node.arguments.get(name)
     return _dtype(node, name) if isinstance(given, ScalarType) else np.dtype(np.int8)
 
@@ -182,7 +182,8 @@ def choose_affine(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _affine(importer: Importer, node: Node) -> tuple[Scalar, Scalar, Scalar | None]:
-    """The input in blocks, and for each block the scale and, if there is one, the zero point."""
+    """The input as float32, with each axis split into blocks and elements of a block; and the scales and zero points
+    (None if the node has none), which broadcast to it: one element for each block."""
     x = node.value("input")
     parts, spread, _ = _blocks(node)
     data = Scalar(importer, importer.cast(importer.reshape(x, parts), f32))

@@ -47,9 +47,9 @@ class Registers:
 
 @dataclass(frozen=True)
 class Bulk:
-    """An instruction for copies by the copy engine: `init` of a barrier for `number` arrivals, `arrive`, `expect` of
-    `number` bytes with an arrival, `acquire` of a map, `copy` or `windows`, or `wait`, which the threads of a warp
-    execute together."""
+    """A PTX instruction for copies to shared memory by the copy engine (TMA). `name` is `init` (of an mbarrier for
+    `number` arrivals), `arrive`, `expect` (an arrival that expects `number` bytes), `acquire` (a fence for a tensor
+    map), `copy` (of a 2d tile), `windows` (an im2col copy), or `wait`, which the threads of a warp execute together."""
 
     name: str
     number: int
@@ -93,7 +93,8 @@ class Assembly:
 
     @property
     def settled(self) -> bool:
-        """Whether the registers are complete afterwards, because the last instruction waits for all products."""
+        """Whether the registers that this inline assembly changes have their final values after it, because its last
+        instruction waits for all products."""
         return bool(self.instructions) and self.instructions[-1] == Wait(0)
 
 

@@ -1,9 +1,10 @@
-"""The copies of tiles to shared memory by the copy engine, and the barriers that count their bytes.
+"""Emulates the copies of tiles to shared memory by a GPU's copy engine (TMA), and the barriers that count their bytes.
 
-A tile is written when its barrier is waited for, not before. A warp learns the progress of other warps only from
-barriers: each warp counts its own arrivals, and a warp that has waited for a phase knows the counts of the warps that
-arrived in it, and the counts that those knew. So a thread may request a copy over data that products read if it knows
-that these products are complete, or if the whole block has synchronised since.
+A tile is written only when a warp waits for its barrier. A warp learns the progress of other warps only from barriers:
+each warp counts its own arrivals, and a warp that has waited for a phase knows the counts of the warps that arrived in
+it, and whatever these warps knew about others when they arrived. A copy that overwrites data read by products is
+accepted only if the requesting thread knows that these products are complete, or if the whole block has synchronised
+since.
 
 Sources: PTX ISA, "mbarrier", "cp.async.bulk.tensor", "Swizzling modes", "fence.proxy.tensormap".
 """
@@ -79,7 +80,8 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Tile:
-    """A copy in progress: its destination chunks, and a position in a matrix."""
+    """A copy of a tile to shared memory that is in progress: the numbers of the 16-byte chunks of shared memory that it
+    writes, the matrix that it reads, and the tile's position in the matrix."""
 
     chunks: Array
     matrix: Mapped
@@ -111,15 +113,16 @@ class Barrier:
 
 
 def swizzled(place: Array, row: int = LINE) -> Array:
-    """Return the numbers of the chunks in which the bytes at the offsets `place` are stored. In rows of `row` bytes,
-    chunk c is stored at c xor (r mod n), where r is the number of the line of 128 bytes, and n the number of chunks of
-    a row."""
+    """Return the numbers of the 16-byte chunks of shared memory that hold, after swizzling, the bytes that would be at
+    the offsets `place` without it. In rows of `row` bytes, which have n chunks each, chunk c of a row is stored as its
+    chunk c xor (r mod n), where r is the offset divided by 128."""
     return (place ^ (place // LINE % (row // CHUNK) * CHUNK)) // CHUNK
 
 
 class BulkCopies:
-    """The copies and barriers of a block. `memory`: the `size` bytes of shared memory; `written`: flags of the bytes
-    that were written; `stamps`: who wrote them (see `warp`); all three are divided into chunks."""
+    """The copies and barriers of a block of threads. `memory`: the `size` bytes of its shared memory; `written`: a flag
+    for each byte that was written; `stamps`: for each 4-byte word, the thread that wrote it last, and when. All three
+    are arrays with a row for each chunk of 16 bytes of shared memory."""
 
     def __init__(
         self, contexts: Array, memory: Array, written: Array, stamps: Array, size: int, maps: Mapping[int, Mapped]
@@ -168,7 +171,8 @@ class BulkCopies:
         return True
 
     def make(self, at: int, count: int, thread: int) -> None:
-        """Create a barrier."""
+        """Create an mbarrier at byte `at` of shared memory, whose phases need `count` arrivals each. Raises Wrong if
+        `at` is misaligned or outside of the memory."""
         if at % BARRIER or not 0 <= at <= self.size - BARRIER:
             raise Wrong(f"a barrier is made at byte {at} of shared memory, which has {self.size}")
         self.barriers[at] = Barrier(count, (thread, int(self.epochs[thread])))
@@ -241,14 +245,16 @@ class BulkCopies:
         return True
 
     def finished(self, chunks: Array, thread: int) -> None:
-        """Record that the group which starts at `thread` knows that a product that read these chunks is complete."""
+        """Record that a product, which read these chunks of shared memory, is complete, and that the four warps from
+        the one of `thread` on know it since they waited for it."""
         self.read[chunks] = np.maximum(self.read[chunks], self.passed[thread])
         warps = slice(thread // WARP, thread // WARP + WARPS)
         self.readers[chunks, warps] = self.clocks[warps]
 
 
 def words(operands: Sequence[str], registers: Array) -> list[int]:
-    """Return the values of a list of operands. `registers`: the operands of several threads, as words. Raises Wrong if
+    """Return the values of an inline assembly's operands, which are given in LLVM IR with their types, such as
+    `i32 %x`. `registers` [thread, 32-bit word]: the operands of several threads, two words for each. Raises Wrong if
     the threads have different values."""
     found: list[int] = []
     for number, operand in enumerate(operands):

@@ -10,4 +10,5 @@ class KernelFault(RelayError):
 
 
 class Wrong(Exception):
-    """A group of warps, or a thread that requests copies, did something that it must not do."""
+    """Four warps that compute a product together, or a thread that requests copies of tiles or uses their barriers,
+    did something that is undefined on a GPU; the message says what."""

@@ -23,10 +23,11 @@ LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void
 LISTENER = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
 ALIGNMENT = 1024
 APART = -(1 << 62)
-"""The number in a report of threads that wait at different instructions."""
+"""The value of a report's first number if the fault is that threads which should wait together wait at different
+instructions."""
 REPORT = 128
-"""The bytes of a report: the number of the access, its offset, thread, block; then a scratch area for wrong
-accesses."""
+"""The size in bytes of the report that emulated code writes on a fault such as an invalid memory access: the number of
+the access in the code, its offset, the thread and the block. The rest is memory that invalid accesses use instead."""
 
 
 class Emulator:

@@ -2,8 +2,8 @@
 lanes.
 
 Source of the layouts: PTX ISA, "Matrix Fragments for mma.m16n8k32" (8 bits), "m16n8k16" (16 bits), "m16n8k8" (tf32) and
-"ldmatrix". Lane 4 g + t holds of A the rows g and g + 8, of B the column g, of C the columns 2 t and 2 t + 1, and as
-many neighbours along k as fit into a word, in each register.
+"ldmatrix". Lane 4 g + t holds rows g and g + 8 of A, column g of B, and columns 2 t and 2 t + 1 of C. A register of A
+or B is a 32-bit word of neighbours along k: four of 8 bits, two of 16, or one of 32.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def load_word() -> str:
 
 
 def load_matrices() -> str:
-    """Return the text of `emulator.ldmatrix`: from matrix q, whose rows are given by the lanes 8 q to 8 q + 7, it loads
-    word t of row g."""
+    """Return the text of `emulator.ldmatrix`: lane n of a warp loads word n % 4 of row n / 4 from each of 4 matrices.
+    The lanes 8 q to 8 q + 7 have the addresses of the rows of matrix q."""
     f = Lines(f"{four('i32')} @emulator.ldmatrix(ptr %ctx) noinline")
     lane = f.op("load i32, ptr %ctx")
     row, word = f.op(f"lshr i32 {lane}, 2"), f.op(f"and i32 {lane}, 3")
@@ -77,9 +77,9 @@ def load_matrices() -> str:
 
 
 def multiply(name: str) -> str:
-    """Return the text of `emulator.mma.NAME`, which adds to each of 16 x 8 sums the products of 32 bytes: of codes, or
-    of floats, where each product is exact and is added in single precision, one by one; PTX requires no more precision,
-    and no order."""
+    """Return the LLVM IR of `emulator.mma.NAME`, which adds a product of matrices to 16 x 8 sums; each row of the first
+    and each column of the second matrix has 32 bytes, of codes or floats. Products of floats are exact, and are added
+    one after the other in single precision: PTX requires no more precision, and no order."""
     size, type = FACTORS.get(name, 1), type_of(name)
     add, times = ("fadd", "fmul") if name in FACTORS else ("add", "mul")
     f = Lines(f"{four(type)} @emulator.mma.{name}(ptr %ctx, {', '.join(f'{type} %c{n}' for n in range(4))}) noinline")
@@ -202,12 +202,13 @@ def pack(codes: str) -> str:
 
 
 PACKED = ("s8", "u8")
-"""The types of codes of `cvt.pack.sat`."""
+"""The 8-bit types to which the PTX instruction `cvt.pack.sat` converts in the emulated code."""
 
 
 def dot_of_two(name: str) -> str:
-    """Return the text of `emulator.pair.SIGNS.HALF`: it multiplies two half words by two bytes, and adds both products
-    to a number."""
+    """Return the LLVM IR of the function `emulator.pair.<name>`, which emulates `dp2a`: it multiplies the two 16-bit
+    halves of a word by two bytes of another word, and adds both products to a number. `name` has the signedness of the
+    two words and the half that has the bytes, such as `s.u.hi`."""
     left, right, half = name.split(".")
     f = Lines(f"i32 @emulator.pair.{name}(i32 %a, i32 %b, i32 %c) alwaysinline")
     words, bytes = f.op("bitcast i32 %a to <2 x i16>"), f.op("bitcast i32 %b to <4 x i8>")
@@ -222,7 +223,8 @@ def dot_of_two(name: str) -> str:
 
 
 PAIRS = tuple(f"{left}.{right}.{half}" for left in "su" for right in "su" for half in ("lo", "hi"))
-"""The signs of the factors and the half of the bytes, for `idp2a`."""
+"""The variants of PTX's `dp2a`, such as `s.u.lo`: the signs of the 16-bit and of the 8-bit factors, and whether the two
+low or the two high bytes of the word of 8-bit factors are multiplied."""
 
 
 def dot(signs: str) -> str:

@@ -95,8 +95,9 @@ class Kernel:
 
 @dataclass
 class Translation:
-    """The translated text for the host: the kernels by name, all accesses, and the sources of the instructions at which
-    threads wait (`sites`)."""
+    """The kernels of a module, translated from LLVM IR for NVPTX to LLVM IR for the host. `kernels`: by name;
+    `accesses`: all checked memory accesses, in the order of the numbers by which reports identify them; `sites`: the
+    source texts of the instructions at which threads wait."""
 
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
     accesses: list[Access] = field(default_factory=list[Access])
@@ -105,7 +106,8 @@ class Translation:
 
     @property
     def text(self) -> str:
-        """The text of the module."""
+        """The LLVM IR of a host module with all kernels, a launcher for each, and the checks of their memory
+        accesses."""
         lines = "\n".join(line for kernel in self.kernels.values() for line in kernel.lines)
         parts = [CHECK, products(lines)]
         if any(kernel.together for kernel in self.kernels.values()):
@@ -122,7 +124,8 @@ class Translation:
 
 
 def symbol(kernel: str) -> str:
-    """Return the name of a kernel's launcher."""
+    """Return the name of the host function that executes all threads of a launch of the kernel:
+    `relay_launch_KERNEL`."""
     return f"relay_launch_{kernel}"
 
 
@@ -197,7 +200,8 @@ class KernelTranslation:
         return self.kernel
 
     def instruction(self, line: str) -> None:
-        """Translate one line of a kernel."""
+        """Translate one line of a kernel's LLVM IR for NVPTX to LLVM IR for the host, and append it to `out`. Raises
+        Unsupported for an instruction that the emulator does not know."""
         if (register := REGISTER.match(line)) is not None:
             if register[2] not in REGISTERS:
                 raise self.unknown(line)

@@ -93,7 +93,8 @@ class Coroutine:
     lines: list[str] = field(default_factory=list[str])
     label: str = "entry"
     ends: dict[str, str] = field(default_factory=dict[str, str])
-    """For each label, the basic block in which the code that began there ends: a wait begins a new block."""
+    """For each basic block of the kernel, by label, the last of the blocks into which its waits divide it: phis that
+    name the kernel's block must name this one."""
     count: int = 0
 
     def begin(self, parameters: Sequence[str]) -> None:
@@ -103,7 +104,8 @@ class Coroutine:
         self.stop(0, 0)
 
     def stop(self, status: int, site: int) -> None:
-        """Write a suspension of the thread. `status`: the kind of wait; `site`: the number of its source in `sites`."""
+        """Write LLVM IR that suspends the thread's coroutine. `status`: the kind of wait (`WARP`, `BLOCK`, ...);
+        `site`: the number, from 1, of the waiting instruction in `sites`; 0 before the first instruction."""
         self.count += 1
         self.lines += [
             f"  call void @emulator.stop(ptr %ctx, i32 {status}, i32 {site})",
@@ -182,8 +184,8 @@ class Coroutine:
         return True
 
     def assembly(self, place: Assembly) -> None:
-        """Write inline assembly. The first thread of a group calls the listener, the emulator's callback, when all
-        threads of the group have arrived."""
+        """Write the LLVM IR that emulates one inline assembly. For an instruction that a group of warps executes
+        together, each thread waits for the group; the first then calls the listener, the emulator's callback."""
         if place.instructions == (VISIBLE,):
             self.lines.append("  call void @emulator.visible(ptr %ctx)")
             return
@@ -217,7 +219,8 @@ class Coroutine:
             before = now
 
     def finish(self) -> list[str]:
-        """Return the function's lines; phis name the blocks in which their sources end."""
+        """Return the lines of the coroutine's LLVM IR. Waits divide the kernel's basic blocks, so each phi is changed
+        to name the last part of a predecessor instead of the predecessor."""
 
         def renamed(line: str) -> str:
             if " = phi " not in line:

@@ -1,10 +1,11 @@
 """Operations of several threads, as LLVM IR: the order in which threads run, delayed copies, and a context for each
 thread.
 
-A status is 0 for a thread that can continue, 1 if it waits for its warp, 2 for its block, 3 if it is done, 4 if it
-waits for its group of warps, 5 for a barrier in memory, at the place whose number is in the bits from 8 on. A stamp
-belongs to four bytes: the thread that wrote them, and its epoch then, which ends when the thread makes its writes
-visible to matrix units. The destination of a copy in progress counts as not written.
+The status of a thread is 0 if it can continue, 3 if it is done, and otherwise what it waits for: 1 its warp, 2 its
+block, 4 its group of warps, 5 a barrier in memory; with 5, the bits from 8 on are the number of the waiting instruction
+in `Kernel.places`. Each four bytes of shared memory have a stamp: the thread that wrote them last, and the number of
+its epoch at that time; a thread's next epoch begins when it makes its writes visible to matrix units. The destination
+of a copy in progress counts as not written.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ FIELDS = {
 }
 """The fields of the context that the emulator keeps for each thread, with their LLVM types. `words`: the words that the
 lanes of its warp exchange; `shared`: the block's shared memory, of `size` bytes, with a flag per byte in `written`;
-`queue`: asynchronous copies in progress, from `head` to `tail`, whose groups, from `first` to `groups`, end at `ends`;
-`stamps`: for each word of shared memory, who wrote it last and when; `registers`: memory through which the warps of a
-group pass registers to `listener`, the callback that emulates their instructions; `shown`: the thread's epoch at its
-last barrier; `passed`: the number of barriers that it has passed."""
+`queue`: asynchronous copies in progress, those with numbers from `head` to before `tail`; `ends`: for each commit group
+of copies, with numbers from `first` to before `groups`, the number after its last copy; `epoch`: how often the thread
+has made its writes visible to matrix units; `stamps`: for each word of shared memory, the thread that wrote it last,
+and that thread's epoch at the time; `registers`: memory through which the warps of a group pass registers to
+`listener`, the callback that emulates their instructions; `shown`: the thread's epoch at its last barrier; `passed`:
+the number of barriers that it has passed."""
 CONTEXT = np.dtype([(name, "i4" if type == "i32" else "i8") for name, type in FIELDS.items()])
-"""The context as a numpy record type."""
+"""The numpy record type of the context, a record with the fields `FIELDS` that the emulator keeps for each thread."""
 FIELD = re.compile(r"  (?:(%\S+) = )?(%\w+)->(\w+)(?: = (\S+))?$", re.MULTILINE)
 """Matches field accesses: `%x = %ctx->field` reads a field of a context, `%ctx->field = %x` writes it."""
 THREAD_BITS = 10
@@ -51,7 +54,8 @@ def accesses(text: str) -> str:
 
 
 def access(found: re.Match[str]) -> str:
-    """Return the address computation of a field, and the load or store."""
+    """Return LLVM IR for an access to a field of a thread's context, as matched by `FIELD`: the computation of the
+    field's address, and a load or store."""
     result, context, name, value = found.groups()
     at, type = f"{result or context}.{name}.at", FIELDS[name]
     place = f"  {at} = getelementptr %emulator.context, ptr {context}, i32 0, i32 {[*FIELDS].index(name)}\n"

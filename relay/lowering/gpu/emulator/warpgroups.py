@@ -156,7 +156,9 @@ class Warpgroups:
         return True
 
     def multiply(self, group: Group, what: Multiply, descriptors: Sequence[int]) -> None:
-        """Start a product. Raises Wrong."""
+        """Start the product of a warpgroup's `wgmma` instruction: read both factors from shared memory as the
+        `descriptors` say, and append the product to `group.started`. Raises Wrong if the group has not fenced its
+        registers, or a factor's data are missing or not visible."""
         if not group.fenced:
             raise Wrong(f"a product is started without {FENCE} after its registers were written")
         left, right = (self.read(d, rows) for d, rows in zip(descriptors, (ROWS, what.columns), strict=True))
@@ -187,8 +189,9 @@ class Warpgroups:
         return Factor(chunks, self.memory[chunks], stamps)
 
     def finish(self, group: Group, products: Sequence[Product], thread: int) -> None:
-        """Add a group of products to the sums; `thread`: the first thread of the group, which has waited. Raises Wrong
-        if a factor was overwritten."""
+        """Add committed products of a warpgroup to its sums, when it waits for them; `thread`: the number of the
+        warpgroup's first thread. Raises Wrong if shared memory that the products read has been overwritten since they
+        were issued."""
         assert group.sums is not None
         for product in products:
             for factor in product.factors:

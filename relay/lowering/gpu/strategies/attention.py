@@ -47,9 +47,11 @@ ROWS = 16
 WARPS = 4
 """The most warps of a block."""
 KEYS = 64
-"""The default number of keys of a tile, if there are several tiles: a thread has half as many scores in registers."""
+"""The default number of keys of a tile, if the keys are divided into several tiles. The 32 threads of a warp share the
+scores of `ROWS` queries and these keys, so each has `KEYS / 2` scores in registers."""
 CHANNELS = 128
-"""The most channels of values: a thread has half as many sums in registers."""
+"""The most channels of an attention's values. The 32 threads of a warp share the sums of `ROWS` queries and these
+channels, so each has up to `CHANNELS / 2` sums in registers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,8 @@ class AttentionSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class OneAttention(Strategy[AttentionSchedule]):
-    """Two products and the operations on rows between them, of codes, or of floats that may be rounded."""
+    """Attention in one launch: the product of queries and keys, the operations on its rows, and the product with the
+    values. Matrix units multiply codes, or floats if these may be rounded to the units' precision."""
 
     record = AttentionSchedule
     tier = 0
@@ -109,8 +112,9 @@ class OneAttention(Strategy[AttentionSchedule]):
 
     @property
     def fewest(self) -> int:
-        """The number that the keys of a tile must be a multiple of, unless the tile has all keys: the keys that one
-        step of the second product, whose depth they are, multiplies, but at least `WIDTH`."""
+        """The number of keys of a tile must be a multiple of this number, unless the tile has all keys. It is the
+        number of keys that one step of the product of softmax weights and values sums over, but at least `WIDTH`, the
+        neighbours that a lane holds."""
         return max(Tile.depth // self.parts.values.product.format.data, WIDTH)
 
     def best_tile(self, costs: GpuCosts) -> int:
@@ -152,7 +156,8 @@ class OneAttention(Strategy[AttentionSchedule]):
 
 
 def whole(columns: int) -> int:
-    """Return the number of columns, rounded up to a multiple of the neighbours that a lane holds."""
+    """Return the number of columns, rounded up to a multiple of `WIDTH`, the number of keys whose scores the four lanes
+    of a quad hold together."""
     return -(-columns // WIDTH) * WIDTH
 
 
@@ -200,7 +205,8 @@ def fits(parts: Attention) -> bool:
 
 
 def reads_lanes(parts: Attention, kernel: Kernel) -> bool:
-    """Whether the chain's inputs from memory can be read 8 neighbours at a time."""
+    """Whether the inputs of the operations between the two products can be read from memory as vectors of 8
+    neighbouring elements."""
     try:
         return all(is_readable(type, SCORES) for type in Rows(parts.chain).accesses(kernel.fused.producers))
     except Narrow:

@@ -14,7 +14,8 @@ from relay.lowering.gpu.tiles import CHUNK, SLICES, WORD, Tile
 TILES = (Tile(128, 128, 2, 4, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4), Tile(64, 32, 4, 1, 4))
 """The tiles, all of which fit into the 48 KiB of shared memory that are available without an opt-in."""
 FILLED = 3
-"""The fewest stages of a slice: with fewer, each step waits for its copies."""
+"""A block's depth is only divided into slices if this many stages (parts of the factors in shared memory) fit for each
+slice: with fewer, each step of the product waits for its copies."""
 
 
 @dataclass(frozen=True, kw_only=True)

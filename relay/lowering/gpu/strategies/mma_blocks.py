@@ -85,7 +85,8 @@ class BlockKernel(PairKernel):
 
 
 class BlockCopies(PairCopies):
-    """Emits the copies of one thread; the codes of the second factor are converted to rounded floats."""
+    """Emits one thread's copies of both factors to shared memory; the codes of the second factor, the weights, are
+    converted to tf32 or half-precision floats on the way."""
 
     def __init__(self, kernel: BlockKernel, reader: BlockReader):
         self.reader = reader

@@ -1,4 +1,5 @@
-"""`mma-pairs`: products of two computed factors, single or stacked, by the matrix units of single warps."""
+"""`mma-pairs`: products of two matrices that are both computed at run time, or of each pair of two batches of such
+matrices, by the matrix units of single warps."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ STACKS = {"ppr": ([0, 2], [[1, 2], [2, 1]], [0, 1]), "pppr": ([0, 1, 3], [[0, 2,
 first factor; those that index the second factor, stored as [columns, depth] or as [depth, columns]; and those that
 index the result."""
 STAGES = 2
-"""The number of stages: one is multiplied while registers hold the next data, which is then written to the other."""
+"""The number of stages in shared memory. While one is multiplied, the data of the next step are loaded into registers,
+from which they are then written to the other stage."""
 
 
 @dataclass(frozen=True, kw_only=True)

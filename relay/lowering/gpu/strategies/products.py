@@ -53,10 +53,11 @@ sums at once."""
 class ProductSchedule(OpSchedule):
     """The decisions about a product by matrix units. `tile`: rows and columns of sums that a block computes; `warps`:
     how many warps divide its rows, and its columns; `stages` of its shared memory, one of which is multiplied while the
-    others are filled; `splits`: parts of the depth that are computed by separate blocks; `slices`: parts of a block's
-    depth that are computed by separate warps; `lanes`: neighbouring channels that a thread completes at once,
-    `part_lanes` when it adds splits; `block`: threads of a block; `other_blocks`: threads of the blocks of other
-    launches, which copy data of few channels and add splits; `shared`: bytes of a block's shared memory."""
+    others are filled; `splits`: parts of the depth that are computed by separate blocks, and whose partial sums a
+    second launch adds; `slices`: parts of a block's depth that are computed by separate warps; `lanes`: neighbouring
+    channels that a thread completes at once, `part_lanes` in the launch that adds partial sums; `block`: threads of a
+    block; `other_blocks`: threads of a block in each further launch: the one that first copies data with few channels
+    into another order, and the one that adds partial sums; `shared`: bytes of a block's shared memory."""
 
     tile: tuple[int, int]
     warps: tuple[int, int]
@@ -200,13 +201,14 @@ class Products(Strategy[ProductSchedule]):
     def kernel(
         self, b: LoopBuilder, m: Matrix, points: PointEmitter, buffers: Sequence[SSAValue], blocks: int
     ) -> MatrixKernel:
-        """Return the emitter of the tiles of `blocks` blocks."""
+        """Return the emitter of a kernel that computes the tiles of the product `m` with `blocks` blocks of threads."""
         return self.emitter(b, m, points, buffers, blocks)
 
 
 def rows_in_order(nest: Nest, producers: Mapping[SSAValue, Producer], sums: linalg.GenericOp) -> bool:
-    """Whether the ops after the sums access only values per channel, and matrices in the same row as the sum, so that
-    row numbers need not be divided by the sizes of images."""
+    """Whether the ops after the sums read only values per channel, and tensors of the result's shape at the position of
+    the sum. Then a row of the product, which is a pixel of a batch of images, is addressed by its number, without
+    computing the pixel's indices by divisions."""
     every = list(range(len(nest.shape)))
     if nest.op is sums:
         return True

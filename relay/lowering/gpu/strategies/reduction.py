@@ -43,11 +43,11 @@ from relay.target.record import WARP
 
 @dataclass(frozen=True, kw_only=True)
 class ReductionSchedule(OpSchedule):
-    """The decisions about a reduction. `lanes`: neighbouring results of a thread; `dot`: codes of each factor of a
-    product that are read at once, 0 for one product at a time; `team`: threads that share a result: neighbouring
-    threads, or, with `strided`, threads at a distance, so that the threads of neighbouring results are neighbours;
-    `points`: results of a thread along another dimension, for which elements of a factor are read once; `block`:
-    threads of a block."""
+    """The decisions about a reduction. `lanes`: the number of neighbouring results that a thread computes; `dot`: the
+    number of codes of each factor of a product that are read at once, 0 for one product at a time; `team`: the number
+    of threads that share a result; `strided`: whether neighbouring threads have neighbouring results, instead of the
+    same result; `points`: the number of results along a second dimension that a thread computes while it reads the
+    factor that they have in common once; `block`: the number of threads of a block."""
 
     strategy = "reduction"
     lanes: int
@@ -167,17 +167,19 @@ class Reduction(Strategy[ReductionSchedule]):
 
 @dataclass(frozen=True)
 class PointsSum:
-    """The only reduction of a nest, and a dimension along which its results read the same elements of one factor."""
+    """The only reduction of a loop nest, and a dimension of its results on which one of its inputs does not depend: a
+    thread that computes several results along this dimension reads that input only once."""
 
     nest: Nest
     along: int
 
 
 def sum_of_points(nest: Nest, producers: Mapping[SSAValue, Producer]) -> PointsSum | None:
-    """Return the only reduction of a nest, with a dimension of its results along which a thread can compute several and
-    read an input once for all: the last dimension before the innermost on which some input does not depend. Return None
-    if there is no such dimension, if there are several reductions, or if a nest that uses the sums does not read them
-    at the indices at which it writes its own results."""
+    """Return the only reduction of a nest, with a dimension of its results along which one thread can compute several
+    results and read one of the inputs only once. Of the dimensions larger than 1 on which some input does not depend,
+    the innermost of the results excepted, this is the last. Return None if there is no such dimension, if there are
+    several reductions, or if a nest that uses the sums does not read them at the indices at which it writes its own
+    results."""
     sums = [each for each in inlined(nest, producers) if each.reduction]
     if len(sums) != 1 or len(sums[0].op.outputs) != 1:
         return None

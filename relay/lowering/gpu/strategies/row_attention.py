@@ -104,8 +104,9 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
         return sum(read) * (1 + 1 / queries) + joined * team * (2 * team.bit_length() if shuffles else team)
 
     def teams(self, queries: int, target: GpuTarget) -> Sequence[int]:
-        """Return the possible team sizes for `queries` queries, whose scores stay in registers. Without shuffles a
-        thread may hold twice as many, because combining through memory is slower for larger teams."""
+        """Return the possible numbers of threads that share the scores of `queries` queries, so that the scores fit the
+        threads' registers. On a target without shuffles a thread may hold twice as many scores, because there larger
+        teams combine their results more slowly."""
         most = ELEMENTS if target.shuffles else 2 * ELEMENTS
         threads = powers(target.costs.team_threads)
         return [team for team in threads if pieces(self.parts.chain.size, 1, team) * queries <= most]
@@ -133,7 +134,8 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
 
 
 def row_attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tuple[Operation, RowAttention]]:
-    """Yield each attention whose products are not for matrix units, with its last operation."""
+    """Yield each attention among the launched operations that can be computed in one launch and whose products do not
+    use matrix units: its last operation, and its description."""
     generics = [op for op in launched if isinstance(op, linalg.GenericOp)]
     for last, chain in kernel.fused.rows.items():
         if last not in launched or len(chain.ops[-1].outputs) != 1:

@@ -54,7 +54,8 @@ class RowsSchedule(OpSchedule):
 
 
 def chains_of(order: Sequence[Operation], target: GpuTarget) -> Iterator[Chain]:
-    """Yield the chains of operations on rows that threads of the target can divide."""
+    """Yield the chains of consecutive operations on the same rows, such as the operations of a softmax, for which
+    threads of the GPU can divide each row among them."""
     taken: set[Operation] = set()
     for op in order:
         if not isinstance(op, linalg.GenericOp | linalg.FillOp) or op in taken:
@@ -66,8 +67,9 @@ def chains_of(order: Sequence[Operation], target: GpuTarget) -> Iterator[Chain]:
 
 
 def is_shareable(chain: Chain, target: GpuTarget) -> bool:
-    """Whether the threads' partial results of each reduction can be combined, and a row fits the registers of a
-    team."""
+    """Whether the threads of a GPU can divide each row of the chain: partial results of each reduction can be combined,
+    a row fits the registers of the threads that share it, and the elementwise operations do not read the buffers that
+    they write."""
     generics = [op for op in chain.ops if isinstance(op, linalg.GenericOp)]
     joined = all(join_of(op) is not None for op in generics if is_reduction(op))
     written = (arg for op in generics if not is_reduction(op) for arg in op.body.block.args[len(op.inputs) :])
@@ -111,7 +113,8 @@ class Rows(Strategy[RowsSchedule]):
         return {value for value in found if value not in self.chain.written or is_read_elsewhere(value, self.chain)}
 
     def widest(self, producers: Mapping[SSAValue, Producer]) -> int:
-        """Return the most neighbours that can be read and written at once."""
+        """Return the largest number of neighbouring elements of a row that one instruction can read or write in each of
+        the buffers; 1 if neighbours are not contiguous in all of them."""
         try:
             accesses = list(self.accesses(producers))
         except Narrow:
@@ -123,7 +126,8 @@ class Rows(Strategy[RowsSchedule]):
         return most
 
     def accesses(self, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
-        """Yield the types of buffers in memory that are read or written with neighbours in the lanes."""
+        """Yield the types of the buffers in memory that the chain reads or writes by vectors of neighbouring elements
+        of a row. Raises Narrow if the elements that a vector needs are not contiguous in memory."""
         last = len(self.chain.outer)
         for op in self.chain.ops:
             if not isinstance(op, linalg.GenericOp) or is_number(op, self.chain.outer):

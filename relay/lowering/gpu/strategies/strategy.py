@@ -70,7 +70,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Emission:
-    """The state of a function that strategies use while they emit."""
+    """What a strategy needs to emit code into a function: `builder` inserts the ops, `given` has the constants that
+    calls of the function pass, `fused` the operations that need no launch of their own."""
 
     builder: LoopBuilder
     given: GivenConstants
@@ -114,7 +115,8 @@ class Strategy(ABC, Generic[S]):
 
 
 def pick_block(kernel: Kernel, pick: Picks, points: int, team: int = 1) -> int:
-    """Decide the number of threads of a block, for `points` points with a team of `team` threads each."""
+    """Decide the number of threads of a block, and return it. The kernel computes `points` results or groups of
+    results, each by a team of `team` cooperating threads."""
     if team > WARP:
         return pick.only("block", team)
     return pick("block", range(WARP, kernel.target.costs.largest_block + 1, WARP), block_of(kernel, points * team))

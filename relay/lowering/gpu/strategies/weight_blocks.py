@@ -1,5 +1,5 @@
-"""`weight-blocks`: products with weights of few bits in blocks, whose codes are converted to floats in registers: a
-warp divides the depth of some rows and channels, and each thread reads 16 bytes of codes at a time."""
+"""`weight-blocks`: products of floats and weights of few bits, quantized in blocks, whose codes are converted to floats
+in registers. The threads of a warp divide the reduction dimension; each reads 16 bytes of codes at a time."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ INSTRUCTIONS = 128
 
 @dataclass(frozen=True, kw_only=True)
 class WeightBlocksSchedule(OpSchedule):
-    """The decisions about a product with weights of few bits. `rows` and `channels` of a thread's sums; `team`: threads
-    that divide their depth; `block`: threads of a block."""
+    """The decisions about a product with weights of few bits. `rows` and `channels`: the size of the tile of sums that
+    threads compute together; `team`: the number of these threads, among which the depth (the axis that is summed) is
+    divided; `block`: the number of threads of a block."""
 
     strategy = "weight-blocks"
     rows: int
@@ -109,7 +110,8 @@ class WeightBlocks(Strategy[WeightBlocksSchedule]):
 
 
 class ProductEmitter:
-    """Emits the work of one thread for some rows and channels."""
+    """Emits one thread's part of a product with weights in blocks that share a scale: the sums of some rows of data and
+    some output channels, and the operations that follow them."""
 
     def __init__(
         self,
@@ -126,8 +128,9 @@ class ProductEmitter:
         points.special = self.special
 
     def emit(self, at: Sequence[Index], inside: SSAValue | None) -> None:
-        """Emit the sums of a tile, which the threads of a team compute together, and the operations that follow them;
-        for these, each thread of the team takes some of the sums."""
+        """Emit one thread's part of the tile at `at`. A team of GPU threads computes all sums of the tile together, and
+        each of its threads then executes the operations that follow (bias, activation, store) for some of the sums.
+        `inside`: whether the team has a tile; None if every team has one."""
         b, s, w = self.b, self.schedule, self.w
         rows = [b.plus(b.times(at[0], s.rows), n) for n in range(s.rows)]
         channels = [b.plus(b.times(at[1], s.channels), n) for n in range(s.channels)]

@@ -15,8 +15,8 @@ GROUP_TILES = (
     GroupTile(128, 128, 8, 1, 4),
     GroupTile(128, 64, 8, 1, 4),
 )
-"""Tiles for large products. A multiprocessor has room for one block at a time, with the last and smallest tile for
-two."""
+"""Tiles for large products. A multiprocessor runs one block at a time that computes one of the first two tiles, or two
+blocks that compute the last tile, the smallest."""
 
 
 @dataclass(frozen=True, kw_only=True)

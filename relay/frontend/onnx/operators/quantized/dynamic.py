@@ -23,7 +23,8 @@ def dynamic_quantize(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def scaled(importer: Importer, sums: SSAValue, scales: tuple[SSAValue, SSAValue], bias: SSAValue | None) -> SSAValue:
-    """`f32(sums) * (scale * scale) + bias`, with each operation rounded to float32."""
+    """`f32(sums) * (scales[0] * scales[1]) + bias`, with each operation rounded to float32. `scales`: those of the two
+    factors; without a bias (None), nothing is added."""
     factor = importer.call(relay.MultiplyOp, *scales)
     if importer.shape(factor) == (1,):
         factor = importer.reshape(factor, [])

@@ -109,7 +109,8 @@ def pool(importer: Importer, node: Node) -> SSAValue:
 
 @op("QLinearSoftmax", domain=MICROSOFT)
 def softmax(importer: Importer, node: Node) -> SSAValue:
-    """Import QLinearSoftmax along one axis; before version 13, the axis and all later ones are treated as one axis."""
+    """Import QLinearSoftmax along one axis; if its attribute `opset` is below 13, the axis and all later ones are
+    treated as one axis."""
     source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
     value, dims, old = node.input(0), node.static(0), node.integer("opset") < 13
     axis = node.axis(node.integer("axis", 1 if old else -1), len(dims))

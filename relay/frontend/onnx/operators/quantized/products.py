@@ -208,7 +208,8 @@ def product_sums(
 
 
 def _any_product(importer: Importer, a: SSAValue, b: SSAValue, zeros: Zeros) -> SSAValue:
-    """The product sums for operands and zero points that are not known at import."""
+    """The matrix product of `a` and `b` minus their zero points, in i32, if operands or zero points are not known at
+    import."""
     single = importer.rank(a) == 1, importer.rank(b) == 1
     if single[0]:
         a = importer.reshape(a, [1, *importer.shape(a)])
