@@ -67,8 +67,8 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
         return one if one.possible(one.found.row is not None) else None
 
     def borders(self, one_row: bool, padded: bool) -> Borders:
-        """Return how the convolution's windows overlap its image, or the padded copy; with `one_row`, of images of one
-        row."""
+        """Return at which borders of the image the convolution's windows extend beyond it, or beyond its padded copy if
+        `padded`. With `one_row`, the convolution is `found.row`, whose image has rows and columns exchanged."""
         found, image = self.found, image_of(self.found.conv, None if padded else self.padding)
         if not one_row or found.row is None:
             return Borders(found.conv, image)
