@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
 from math import prod
 
 from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType, IntegerType, Signedness, f32, i8
@@ -16,6 +15,7 @@ from relay.dialects.plug_in import has_lowering
 from relay.target import GpuTarget, Target
 from relay.target.record import UNKNOWN
 from relay.transforms.expansions.matmul import has_few_rows
+from relay.transforms.topological_order import topological_order
 
 EXPENSIVE = (
     relay.DivideOp,
@@ -73,10 +73,7 @@ def bits(value: SSAValue) -> int:
 
 def volume(value: SSAValue) -> int:
     """The size of the tensor in bits; unknown dimensions count as 1."""
-    size = bits(value)
-    for d in shape(value):
-        size *= max(d, 1)
-    return size
+    return bits(value) * prod(max(d, 1) for d in shape(value))
 
 
 def variable(op: Operation) -> list[SSAValue]:
@@ -240,23 +237,10 @@ class Fusion:
         """The groups sorted so that each follows those that it depends on, otherwise by first op; the ops of a group
         are in program order."""
         groups = list(dict.fromkeys(self.of.values()))
-        waiting = {group: {self.of[op] for op in self.needs[group]} - {group} for group in groups}
-        consumers: dict[Group, list[Group]] = {group: [] for group in groups}
-        for group, needed in waiting.items():
+        for group in groups:
             group.ops.sort(key=self.order.__getitem__)
-            for other in needed:
-                consumers[other].append(group)
-        ready = [(self.order[group.ops[0]], group) for group in groups if not waiting[group]]
-        heapify(ready)
-        done: list[Group] = []
-        while ready:
-            _, group = heappop(ready)
-            done.append(group)
-            for other in consumers[group]:
-                waiting[other].discard(group)
-                if not waiting[other]:
-                    heappush(ready, (self.order[other.ops[0]], other))
-        return done
+        before = {group: {self.of[op] for op in self.needs[group]} - {group} for group in groups}
+        return topological_order(before, lambda group: self.order[group.ops[0]])
 
     def producers(self, op: Operation) -> Iterator[Operation]:
         """The ops of this block whose results are used by the op, or by an op inside it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from heapq import heapify, heappop, heappush
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
@@ -16,6 +15,7 @@ from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import place
+from relay.transforms.topological_order import topological_order
 
 
 def labels(block: Block) -> dict[Operation, StringAttr]:
@@ -166,23 +166,15 @@ class Grouping:
             return
         for members in self.members.values():
             members.sort()
-        waiting = {g: len(self.previous[g]) for g in self.members}
-        ready = [(self.members[g][-1], g) for g in self.members if not waiting[g]]
-        heapify(ready)
         order: list[Operation] = []
         regions: list[tuple[int, list[Operation]]] = []
-        while ready:
-            _, g = heappop(ready)
+        for g in topological_order({g: self.previous[g] for g in self.members}, lambda g: self.members[g][-1]):
             ops = [self.ops[i] for i in self.members[g]]
             if ops[0] in self.labels and bodies.results_used_outside(ops):
                 regions.append((len(order), ops))
                 order.append(ops[-1])
             else:
                 order += ops
-            for c in self.next[g]:
-                waiting[c] -= 1
-                if not waiting[c]:
-                    heappush(ready, (self.members[c][-1], c))
         end = self.block.last_op
         for position, ops in regions:
             order[position] = bodies.region(ops, self.labels[ops[0]])

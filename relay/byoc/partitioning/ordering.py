@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
-
 from xdsl.dialects.builtin import FileLineColLoc, NameLoc
 from xdsl.ir import Block, Operation
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from relay.byoc.partitioning.scope import captured, holder
 from relay.dialects.relay import ConstantOp
+from relay.transforms.topological_order import topological_order
 
 
 def restore_order(block: Block) -> None:
@@ -46,30 +45,16 @@ def sorted_ops(block: Block, ops: list[Operation]) -> list[Operation]:
     for number, op in enumerate(ops):
         line, column = place_of(op) or (line, column)
         keys[op] = (line, column, number)
-    later: dict[Operation, list[Operation]] = {op: [] for op in ops}
-    waiting: dict[Operation, int] = dict.fromkeys(ops, 0)
+    before: dict[Operation, set[Operation]] = {}
     last: Operation | None = None
     for op in ops:
         owners = [value.owner for value in captured(op) if isinstance(value.owner, Operation)]
-        needed = {found for owner in owners if (found := holder(owner, block)) in waiting and found is not op}
+        producers = [holder(owner, block) for owner in owners]
         if not is_side_effect_free(op):
-            needed |= {last} if last is not None else set()
+            producers.append(last)
             last = op
-        for producer in needed:
-            if producer is not None:
-                later[producer].append(op)
-                waiting[op] += 1
-    ready = [(keys[op], op) for op in ops if not waiting[op]]
-    heapify(ready)
-    order: list[Operation] = []
-    while ready:
-        _, op = heappop(ready)
-        order.append(op)
-        for user in later[op]:
-            waiting[user] -= 1
-            if not waiting[user]:
-                heappush(ready, (keys[user], user))
-    return order
+        before[op] = {each for each in producers if each is not None and each in keys and each is not op}
+    return topological_order(before, keys.__getitem__)
 
 
 def place_of(op: Operation) -> tuple[int, int] | None:
