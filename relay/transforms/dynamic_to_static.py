@@ -18,6 +18,7 @@ from relay.dialects.relay import DynamicOp
 from relay.errors import InvalidArgument
 from relay.passes import Pass
 from relay.symbols import SYMBOLS, read
+from relay.transforms.inlining import is_public
 from relay.transforms.shape_arithmetic import Fold, settle
 
 
@@ -42,7 +43,7 @@ class DynamicToStatic(Pass):
 def give_sizes(op: ModuleOp, each: Sequence[int] | int, folds: list[Fold] | None = None) -> None:
     """Implementation of the pass `dynamic-to-static`. `each`: the sizes of the unknown axes in order of appearance, or
     one size for all. Each computation of a shape that is replaced by its value is appended to `folds`."""
-    functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks and public(f)]
+    functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks and is_public(f)]
     named = {(function, *place): each for function in functions for each in read(function) for place in each.places}
     places = [
         (function, argument.index, axis)
@@ -82,10 +83,6 @@ def resize(module: ModuleOp, sizes: Mapping[tuple[FuncOp, int, int], int], folds
             outputs = function.function_type.outputs.data
             function.properties["function_type"] = FunctionType.from_lists(types, outputs)
     settle(module, folds)
-
-
-def public(function: FuncOp) -> bool:
-    return function.sym_visibility is None or function.sym_visibility.data == "public"
 
 
 def unknown(value: SSAValue) -> list[int]:

@@ -7,12 +7,9 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
-from relay.errors import Unsupported
 from relay.passes import Pass
-from relay.transforms.inlining import calls, inline
-from relay.transforms.location import place
+from relay.transforms.inlining import inline_calls
 
 MARK = "inline"
 """The attribute that marks a function for this pass."""
@@ -34,36 +31,4 @@ class Inline(Pass):
     every: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = {
-            f.sym_name.data: f
-            for f in op.body.block.ops
-            if isinstance(f, FuncOp) and f.body.blocks and "compiler" not in f.attributes
-        }
-        chosen = {name for name, f in functions.items() if self.every or MARK in f.attributes}
-        done = set[str]()
-        inlined = dict[str, None]()
-
-        def flatten(name: str, above: tuple[str, ...]) -> None:
-            if name in done:
-                return
-            for call in calls(functions[name]):
-                callee = call.callee.string_value()
-                if callee not in functions:
-                    continue
-                if callee in (*above, name):
-                    if callee in chosen:
-                        raise Unsupported(place(call), f"@{callee} calls itself", "there are no loops by calls")
-                    continue
-                flatten(callee, (*above, name))
-                if callee in chosen:
-                    inline(call, functions[callee])
-                    inlined[callee] = None
-            done.add(name)
-
-        for name in functions:
-            flatten(name, ())
-        for name in inlined:
-            function = functions[name]
-            if function.sym_visibility is not None and function.sym_visibility.data != "public":
-                function.detach()
-                function.erase()
+        inline_calls(op, lambda function: self.every or MARK in function.attributes)

@@ -1,6 +1,8 @@
-"""Replaces calls of functions that are not kernels by the bodies of the functions."""
+"""Replaces calls by the bodies of the called functions."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
@@ -11,49 +13,49 @@ from relay.errors import Unsupported
 from relay.transforms.location import place
 
 
-def inline_calls(module: ModuleOp) -> None:
-    """Inline every call of a function that is public, or that calls others.
+def is_public(function: FuncOp) -> bool:
+    """Whether a function can be called from outside of its module."""
+    return function.sym_visibility is None or function.sym_visibility.data == "public"
 
-    Only calls of kernels (private functions that call nothing) and of external functions remain; inlined private
-    functions are removed. Raises Unsupported for recursive functions, and for one with several blocks.
+
+def is_no_kernel(function: FuncOp) -> bool:
+    """Whether a function is public, or calls others; kernels are private functions that call nothing."""
+    return is_public(function) or bool(calls(function))
+
+
+def inline_calls(module: ModuleOp, chosen: Callable[[FuncOp], bool] = is_no_kernel) -> None:
+    """Inline every call of a function that is `chosen`, callees first.
+
+    Functions without a body and those of an external compiler are never inlined; inlined private functions are
+    removed. Raises Unsupported if a chosen function is recursive or has several blocks.
     """
-    inliner = Inliner(module)
-    for name in inliner.functions:
-        inliner.flatten(name, ())
-    for callee in inliner.inlined:
-        if callee.sym_visibility is not None and callee.sym_visibility.data != "public":
-            callee.detach()
-            callee.erase()
+    functions = {
+        op.sym_name.data: op
+        for op in module.body.block.ops
+        if isinstance(op, FuncOp) and op.body.blocks and "compiler" not in op.attributes
+    }
+    done, inlined = set[str](), dict[FuncOp, None]()
 
-
-class Inliner:
-    """Inlines calls in the functions of a module, callees first."""
-
-    def __init__(self, module: ModuleOp):
-        self.functions = {
-            op.sym_name.data: op
-            for op in module.body.block.ops
-            if isinstance(op, FuncOp) and op.body.blocks and "compiler" not in op.attributes
-        }
-        self.done: set[str] = set()
-        self.inlined: dict[FuncOp, None] = {}
-
-    def flatten(self, name: str, above: tuple[str, ...]) -> None:
-        """Inline the calls in a function. `above`: the chain of callers, to find cycles."""
-        if name in self.done:
+    def flatten(name: str, above: tuple[str, ...]) -> None:
+        if name in done:
             return
-        for call in calls(self.functions[name]):
-            callee = self.functions.get(call.callee.string_value())
-            if callee is None:
-                continue
-            inner = callee.sym_name.data
+        for call in calls(functions[name]):
+            inner = call.callee.string_value()
             if inner in (*above, name):
-                raise Unsupported(place(call), f"@{inner} calls itself", "there are no loops by calls")
-            self.flatten(inner, (*above, name))
-            if callee.sym_visibility is None or callee.sym_visibility.data == "public" or calls(callee):
-                inline(call, callee)
-                self.inlined[callee] = None
-        self.done.add(name)
+                if chosen(functions[inner]):
+                    raise Unsupported(place(call), f"@{inner} calls itself", "there are no loops by calls")
+            elif (callee := functions.get(inner)) is not None:
+                flatten(inner, (*above, name))
+                if chosen(callee):
+                    inline(call, callee)
+                    inlined[callee] = None
+        done.add(name)
+
+    for name in functions:
+        flatten(name, ())
+    for callee in inlined:
+        if not is_public(callee):
+            Rewriter.erase_op(callee)
 
 
 def calls(function: FuncOp) -> list[CallOp]:
