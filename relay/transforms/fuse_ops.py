@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects import byoc, relay
 from relay.dialects.attributes import WeightAttr, elements
@@ -70,15 +71,13 @@ class Outline:
             order.append(self.call(group) if group.fusible else group.ops[0])
             if group.fusible:
                 for op in reversed(group.ops):
-                    op.detach()
-                    op.erase()
+                    Rewriter.erase_op(op)
         for op in list(block.ops):
             op.detach()
         block.add_ops(order)
         for op in order:
             if isinstance(op, relay.ConstantOp) and not op.result.uses.get_length():
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
 
     def call(self, group: Group) -> CallOp:
         """Insert a call of the group's kernel, and replace the group's results by the call's."""

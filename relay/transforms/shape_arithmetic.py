@@ -156,8 +156,7 @@ def _take_branch(op: scf.IfOp) -> None:
     end = block.last_op
     assert isinstance(end, scf.YieldOp)
     values = list(end.operands)
-    end.detach()
-    end.erase()
+    Rewriter.erase_op(end)
     for inner in list(block.ops):
         inner.detach()
         Rewriter.insert_op(inner, InsertPoint.before(op))

@@ -92,13 +92,13 @@ def inline(body: byoc.Body) -> None:
                 refuse(op, compiler, reason)
     assert isinstance(end := block.last_op, byoc.YieldOp)
     results = [body.operands[block.args.index(value)] if value in block.args else value for value in end.operands]
-    erase(end)
+    Rewriter.erase_op(end)
     Rewriter.inline_block(block, InsertPoint.before(body), tuple(body.operands))
     for old, new in zip(body.results, results, strict=True):
         if isinstance(new, OpResult) and old.name_hint is not None:
             new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
-    erase(body)
+    Rewriter.erase_op(body)
 
 
 def inline_composites(block: Block) -> None:
@@ -108,15 +108,9 @@ def inline_composites(block: Block) -> None:
             inline(op)
 
 
-def erase(op: Operation) -> None:
-    """Remove an op without uses from its block."""
-    op.detach()
-    op.erase()
-
-
 def drop_boundaries(block: Block) -> None:
     """Remove every `compiler_begin` and `compiler_end` of the block."""
     for op in list(block.ops):
         if isinstance(op, byoc.Boundary):
             op.result.replace_all_uses_with(op.input)
-            erase(op)
+            Rewriter.erase_op(op)

@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, OpResult, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.byoc.partitioning import bodies
 from relay.byoc.partitioning.ordering import restore_order
@@ -55,7 +56,7 @@ class InlinePartitions(Pass):
             forget(function)
             function.attributes.pop(TARGETS, None)
         for function in external.values():
-            bodies.erase(function)
+            Rewriter.erase_op(function)
         op.attributes.pop(REFUSALS, None)
 
 
@@ -74,7 +75,7 @@ def inline_calls(block: Block, external: dict[str, FuncOp]) -> None:
                     old.replace_all_uses_with(known[value])
             else:
                 block.insert_op_before(op.clone(known), call)
-        bodies.erase(call)
+        Rewriter.erase_op(call)
 
 
 def inline_regions(block: Block) -> None:
@@ -92,4 +93,4 @@ def share_constants(block: Block) -> None:
             first = seen.setdefault((op.value, op.label), op)
             if first is not op:
                 op.result.replace_all_uses_with(first.result)
-                bodies.erase(op)
+                Rewriter.erase_op(op)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.rewriter import Rewriter
 
-from relay.byoc.partitioning.bodies import erase
 from relay.byoc.partitioning.refusals import forget
 from relay.byoc.partitioning.scope import COMPILER, SYMBOL
 from relay.dialects import byoc
@@ -25,7 +25,7 @@ def outline(region: byoc.RegionOp, name: str, hoist: bool) -> FuncOp | None:
     body, holder = region.body, region.parent
     block, results = body.block, outputs(region)
     assert holder is not None and block.last_op is not None
-    erase(block.last_op)
+    Rewriter.erase_op(block.last_op)
     block.add_op(end := ReturnOp(*results))
     end.location = region.location
     erase_dead(block.ops)
@@ -39,7 +39,7 @@ def outline(region: byoc.RegionOp, name: str, hoist: bool) -> FuncOp | None:
     if results:
         holder.insert_op_before(call, region)
     region.detach_region(body)
-    erase(region)
+    Rewriter.erase_op(region)
     if not results:
         body.erase()
         return None
@@ -100,7 +100,7 @@ def inputs(region: byoc.RegionOp, hoist: bool) -> list[SSAValue]:
             hoisted[key] = known[copy.result] = block.insert_arg(op.result.type, len(block.args))
             hoisted[key].name_hint = op.result.name_hint
         op.result.replace_all_uses_with(hoisted[key])
-        erase(op)
+        Rewriter.erase_op(op)
     return list(known)
 
 
@@ -119,7 +119,7 @@ def lift(block: Block) -> None:
                 argument = composite.body.block.insert_arg(op.result.type, len(composite.operands))
                 composite.operands = [*composite.operands, copy.result]
                 op.result.replace_all_uses_with(argument)
-                erase(op)
+                Rewriter.erase_op(op)
 
 
 def composite_of(ops: Sequence[Operation]) -> dict[str, StringAttr]:
