@@ -136,20 +136,14 @@ class Rules:
             properties["axis"] = ints([i for i, letter in enumerate(target.axes) if letter.upper() in gone])
             properties.pop("exclude", None)
             return mover.add(type(op), [get(op.input, target)], properties, op).results
-        known, target = self.axes.of[op.results[0]], self.target(op.results[0])
-        return self.keep(op, properties, known, target, get, mover)
+        if op.ALONG_AXIS:
+            return self.with_parameters(op, get, mover)
+        return self.keep(op, get, mover)
 
-    def keep(
-        self,
-        op: TensorOp,
-        properties: dict[str, Attribute | None],
-        known: Layout,
-        target: Layout,
-        get: Get,
-        mover: Mover,
-    ) -> Sequence[SSAValue]:
-        """Build an op whose result has the axes of its operands, in the layout `target` instead of `known`, and return
-        its results. `properties` are those of the op, which this method converts."""
+    def keep(self, op: TensorOp, get: Get, mover: Mover) -> Sequence[SSAValue]:
+        """Build an op whose result has the axes of its operands in the wanted layout, and return its results."""
+        properties = dict[str, Attribute | None](op.properties)
+        known, target = self.axes.of[op.results[0]], self.target(op.results[0])
         order = [known.index(letter) if letter in known.axes else -1 for letter in target.axes]
         match op:
             case relay.PadOp():
@@ -169,8 +163,6 @@ class Rules:
             case relay.ConcatenateOp() | qnn.ConcatenateOp():
                 letter = known.axes[axis_of(op.axis.value.data, len(known.axes), op.name)]
                 properties["axis"] = IntegerAttr(target.index(letter), i64)
-            case _ if op.ALONG_AXIS:
-                return self.with_parameters(op, properties, known, target, get, mover)
             case _:
                 pass
         data = set(aligned(op))
@@ -182,17 +174,11 @@ class Rules:
         ]
         return mover.add(type(op), operands, properties, op).results
 
-    def with_parameters(
-        self,
-        op: TensorOp,
-        properties: dict[str, Attribute | None],
-        known: Layout,
-        target: Layout,
-        get: Get,
-        mover: Mover,
-    ) -> Sequence[SSAValue]:
-        """Build, in the layout `target` instead of `known`, an op that has operands or properties with one element for
-        each index of an axis; these are converted with the axis. Returns the results."""
+    def with_parameters(self, op: TensorOp, get: Get, mover: Mover) -> Sequence[SSAValue]:
+        """Build, in the wanted layout, an op that has operands or properties with one element for each index of an
+        axis; these are converted with the axis. Returns the results."""
+        properties = dict[str, Attribute | None](op.properties)
+        known, target = self.axes.of[op.results[0]], self.target(op.results[0])
         axis, where, operands = axis_of(axis_property(op), len(known.axes), op.name), -1, list[SSAValue]()
         for name, numbers in along_axis(op):
             if isinstance(numbers, SSAValue):
