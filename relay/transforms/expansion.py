@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TypeVar
 
 import numpy as np
@@ -14,11 +15,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects import relay
-from relay.dialects.attributes import dtype_of, elements, ints, scalar_attr, to_numpy
+from relay.dialects.attributes import Array, dtype_of, elements, ints, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.errors import Unsupported
 from relay.interpreters.arithmetic import code_range
 from relay.mapping import spilled
+from relay.module import is_constant
 from relay.target import Target
 from relay.target.record import UNKNOWN
 from relay.transforms.location import place
@@ -103,6 +105,10 @@ class Expansion:
         """table[x - lowest code]."""
         return self.value(relay.LookupOp, x, self.constant(table, dtype))
 
+    def total(self, parts: Iterable[SSAValue]) -> SSAValue:
+        """The sum of one or more tensors, added in order."""
+        return reduce(lambda a, b: self.value(relay.AddOp, a, b), parts)
+
     def reshape(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
         """Reshape x to `dims`."""
         return x if shape(x) == tuple(dims) else self.value(relay.ReshapeOp, x, properties={"newshape": ints(dims)})
@@ -159,6 +165,11 @@ def inserted(
 def constant_before(before: Operation, numbers: npt.ArrayLike) -> SSAValue:
     """Insert a constant before an op, and return its value."""
     return inserted(before, relay.ConstantOp, [], {"value": elements(numbers)})
+
+
+def known_numbers(value: SSAValue) -> Array | None:
+    """The elements of a constant; None if the value is not constant, or its elements are only named in its text."""
+    return to_numpy(value.owner.value) if is_constant(value.owner) else None
 
 
 def limits(type: Attribute) -> tuple[int, int]:

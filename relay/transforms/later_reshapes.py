@@ -10,10 +10,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import ints, to_numpy
+from relay.dialects.attributes import ints
 from relay.dialects.op import DYNAMIC, TensorOp, axis_of, rank, shape, tensor
-from relay.module import is_constant
-from relay.transforms.expansion import Expansion
+from relay.transforms.expansion import Expansion, known_numbers
 
 PRODUCTS = (relay.MatmulOp, relay.DenseOp, relay.BatchMatmulOp, qnn.DenseOp, qnn.BatchMatmulOp)
 ROWS = (relay.LayerNormOp, relay.RmsNormOp, relay.SoftmaxOp)
@@ -95,8 +94,7 @@ def in_one_row(new: Expansion, value: SSAValue) -> SSAValue:
         return new.reshape(value, row)
     given = list[SSAValue]()
     for each in op.operands:
-        if isinstance(each.owner, relay.ConstantOp) and is_constant(each.owner) and shape(each) == shape(value):
-            numbers = to_numpy(each.owner.value)
+        if shape(each) == shape(value) and (numbers := known_numbers(each)) is not None:
             given.append(new.constant(numbers.reshape(row), numbers.dtype))
         elif prod(shape(each)) == 1:
             given.append(new.reshape(each, (1,)) if rank(each) > 1 else each)

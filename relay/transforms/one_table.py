@@ -15,9 +15,8 @@ from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import TensorOp, is_tensor, shape, tensor
 from relay.dialects.op import is_code as is_byte
 from relay.interpreters import evaluate
-from relay.module import is_constant
 from relay.transforms.dead_ops import erase_dead
-from relay.transforms.expansion import Expansion
+from relay.transforms.expansion import Expansion, known_numbers
 
 COSTLY = (relay.LookupOp, relay.MultiplyOp, relay.FixedPointMultiplyOp)
 """Only kernels with one of these ops are slower than a lookup table; vectorized float functions are fast, too."""
@@ -122,10 +121,7 @@ def is_code(value: SSAValue) -> bool:
 def number_of(value: SSAValue, user: Operation) -> Array | None:
     """The array of a constant operand `value` of the op `user`: the whole table if it is the table of a lookup, else a
     scalar if it has one element. None for any other value."""
-    constant = value.owner
-    if not isinstance(constant, relay.ConstantOp) or not is_constant(constant):
-        return None
-    array = to_numpy(constant.value)
-    if isinstance(user, relay.LookupOp) and value is user.table:
+    array = known_numbers(value)
+    if array is None or (isinstance(user, relay.LookupOp) and value is user.table):
         return array
     return array.reshape(()) if array.size == 1 else None

@@ -17,11 +17,10 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import tensor
-from relay.module import is_constant
 from relay.passes import Pass
 from relay.transforms.algebra import OPS, Rule
 from relay.transforms.dead_ops import erase_dead
-from relay.transforms.expansion import Expansion
+from relay.transforms.expansion import Expansion, known_numbers
 from relay.transforms.legalization import settle
 
 GATE = "clip(add(x, 3), 0, 6)"
@@ -53,7 +52,8 @@ class Written:
             return self.found.setdefault(term.id, value) is value
         owner = value.owner
         if isinstance(term, ast.Constant):
-            return isinstance(owner, relay.ConstantOp) and is_constant(owner) and _is(owner, _number(term))
+            numbers = known_numbers(value)
+            return numbers is not None and numbers.size == 1 and numbers.item() == _number(term)
         assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)
         if term.func.id == "clip":
             data, low, high = term.args
@@ -104,12 +104,6 @@ class Written:
 
 def _number(term: ast.expr) -> float:
     return float(ast.literal_eval(term))
-
-
-def _is(constant: relay.ConstantOp, number: float) -> bool:
-    """Whether the constant has one element, equal to `number`."""
-    numbers = to_numpy(constant.value)
-    return numbers.size == 1 and numbers.item() == number
 
 
 class Raise(RewritePattern):

@@ -19,7 +19,7 @@ from relay.dialects.op import DYNAMIC, rank, shape, tensor
 from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.algebra import Algebra
-from relay.transforms.expansion import Expansion, limits
+from relay.transforms.expansion import Expansion, known_numbers, limits
 from relay.transforms.later_reshapes import LaterReshape
 from relay.transforms.one_table import OneTable
 
@@ -281,10 +281,9 @@ class Neutral(RewritePattern):
     def match_and_rewrite(
         self, op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, rewriter: PatternRewriter
     ) -> None:
-        constant, neutral = op.rhs.owner, 1 if isinstance(op, relay.MultiplyOp) else 0
-        if not isinstance(constant, relay.ConstantOp) or not is_constant(constant) or op.lhs.type != op.result.type:
+        numbers, neutral = known_numbers(op.rhs), 1 if isinstance(op, relay.MultiplyOp) else 0
+        if numbers is None or op.lhs.type != op.result.type:
             return
-        numbers = to_numpy(constant.value)
         if numbers.dtype.kind in "iu" and bool(np.all(numbers == neutral)):
             rewriter.replace(op, [], [op.lhs])
 
@@ -297,12 +296,10 @@ class LookupOfLookup(RewritePattern):
         inner = op.input.owner
         if not isinstance(inner, relay.LookupOp) or not inner.result.has_one_use():
             return
-        first, second = inner.table.owner, op.table.owner
-        if not isinstance(first, relay.ConstantOp) or not isinstance(second, relay.ConstantOp):
+        first, second = known_numbers(inner.table), known_numbers(op.table)
+        if first is None or second is None:
             return
-        if not is_constant(first) or not is_constant(second):
-            return
-        (table,) = evaluate(op, [to_numpy(first.value), to_numpy(second.value)])
+        (table,) = evaluate(op, [first, second])
         new = Expansion(op)
         new.replace(rewriter, new.lookup(inner.input, table, table.dtype))
 
@@ -326,10 +323,9 @@ class ZeroPointOfData(RewritePattern):
                 return
             numbers, axis = np.zeros((), dtype), IntegerAttr(channels, i64)
         else:
-            bias, axis = op.bias.owner, op.axis
-            if not isinstance(bias, relay.ConstantOp) or not is_constant(bias):
-                return
-            numbers = to_numpy(bias.value)
+            numbers, axis = known_numbers(op.bias), op.axis
+        if numbers is None:
+            return
         if axis.value.data % rank(product.result) != channels or (sums := zero_point_sums(product)) is None:
             return
         new, moved = Expansion(op), (numbers.astype(np.int64) - sums).astype(dtype)
@@ -355,10 +351,10 @@ def channels_of(product: relay.Conv2dOp | relay.DenseOp) -> int | None:
 def zero_point_sums(product: relay.Conv2dOp | relay.DenseOp) -> Array | None:
     """The zero point of the data times the sum of each row of the kernel; None if the zero point is 0 or the kernel is
     not constant."""
-    kernel, zero = product.kernel.owner, product.input_zero_point
-    if zero is None or zero.value.data == 0 or not isinstance(kernel, relay.ConstantOp) or not is_constant(kernel):
+    kernel, zero = known_numbers(product.kernel), product.input_zero_point
+    if zero is None or zero.value.data == 0 or kernel is None:
         return None
-    weights = to_numpy(kernel.value).astype(np.int64)
+    weights = kernel.astype(np.int64)
     if product.kernel_zero_point is not None:
         weights -= product.kernel_zero_point.value.data
     axis = product.kernel_layout.data.index("O") if isinstance(product, relay.Conv2dOp) else 0

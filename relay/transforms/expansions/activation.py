@@ -79,11 +79,7 @@ def lrn(new: Expansion, op: relay.LrnOp) -> SSAValue:
     widths = [(0, 0)] * axis + [(before, after)]
     wide = padded(new, squares, widths, scalar_attr(0.0, tensor(x).element_type))
     size = shape(x)[axis]
-    total: SSAValue | None = None
-    for offset in range(before + after + 1):
-        part = new.sliced(wide, axis, offset, offset + size)
-        total = part if total is None else new.value(relay.AddOp, total, part)
-    assert total is not None
+    total = new.total(new.sliced(wide, axis, offset, offset + size) for offset in range(before + after + 1))
     base = new.plus(new.times(total, op.alpha.value.data / op.size.value.data), op.bias.value.data)
     power = new.value(relay.PowerOp, base, new.constant_like(op.beta.value.data, x))
     return new.value(relay.DivideOp, x, power)

@@ -20,6 +20,7 @@ from relay.dialects.attributes import Array, ints, scalar_attr
 from relay.dialects.layout import Layout
 from relay.dialects.op import TensorOp, shape, tensor
 from relay.transforms.expansion import Expansion
+from relay.transforms.expansions.rearrange import padded
 from relay.transforms.expansions.steps import Expansions, relaid
 
 KINDS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
@@ -91,7 +92,8 @@ def conv3d(new: Expansion, op: relay.Conv3dOp) -> SSAValue:
     (before, after), *padding = op.each_padding()
     outputs, taps, height, width, inputs = shape(kernel)
     groups = op.groups.value.data
-    data = deeper(new, data, before, after, 0 if op.input_zero_point is None else op.input_zero_point.value.data)
+    zero = scalar_attr(0 if op.input_zero_point is None else op.input_zero_point.value.data, tensor(data).element_type)
+    data = padded(new, data, [(0, 0), (before, after)], zero)
     images, depth, rows, columns, channels = shape(data)
     count = (depth - (taps - 1) * dilation - 1) // stride + 1
     slices = [
@@ -103,15 +105,6 @@ def conv3d(new: Expansion, op: relay.Conv3dOp) -> SSAValue:
     window = Window(strides, padding, dilations, groups, rest(op))
     result = conv2d(new, new.reshape(whole, [images * count, rows, columns, channels * taps]), flat, window)
     return finish(new, op, new.reshape(result, [images, count, *shape(result)[1:]]))
-
-
-def deeper(new: Expansion, data: SSAValue, before: int, after: int, fill: int) -> SSAValue:
-    """Pad [n, d, h, w, c] along d with slices filled with `fill`: `before` of them in front, `after` of them behind."""
-    if not before and not after:
-        return data
-    widths = ints([0, 0, before, after, 0, 0, 0, 0, 0, 0])
-    value = scalar_attr(fill, tensor(data).element_type)
-    return new.value(relay.PadOp, data, properties={"pad_width": widths, "pad_value": value})
 
 
 @dataclass(frozen=True)
@@ -189,10 +182,8 @@ def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes:
     count, (outputs, *sizes, inputs) = len(axes), shape(kernel)
     groups, zero = op.groups.value.data, 0 if op.kernel_zero_point is None else op.kernel_zero_point.value.data
     missing = [int((phase.taps == size).any()) for phase, size in zip(axes, sizes, strict=True)]
-    if any(missing):
-        widths = ints([0, 0, *(n for more in missing for n in (0, more)), 0, 0])
-        value = scalar_attr(zero, tensor(kernel).element_type)
-        kernel = new.value(relay.PadOp, kernel, properties={"pad_width": widths, "pad_value": value})
+    widths = [(0, 0), *((0, more) for more in missing)]
+    kernel = padded(new, kernel, widths, scalar_attr(zero, tensor(kernel).element_type))
     for axis, phase in enumerate(axes):
         properties = {"axis": IntegerAttr(1 + 2 * axis, i64)}
         kernel = new.value(relay.TakeOp, kernel, new.constant(phase.taps, np.int32), properties=properties)

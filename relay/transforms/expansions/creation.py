@@ -10,10 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, dtype_of, int_values, ints, scalar_attr, to_numpy
+from relay.dialects.attributes import Array, dtype_of, int_values, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, axis_of, rank, shape, tensor
 from relay.interpreters.creation import arange, diagonal_places
 from relay.transforms.expansion import Expansion
+from relay.transforms.expansions.rearrange import padded
 from relay.transforms.expansions.steps import Expansions
 
 
@@ -51,10 +52,9 @@ def one_hot(new: Expansion, op: relay.OneHotOp) -> Sequence[SSAValue]:
 
 def shifted(new: Expansion, x: SSAValue, axis: int, distance: int, filler: int) -> SSAValue:
     """x shifted by `distance` along an axis; the vacated elements are `filler`."""
-    type, size = tensor(x), shape(x)[axis]
-    widths = [distance if a == axis and side == 0 else 0 for a in range(rank(x)) for side in (0, 1)]
-    properties = {"pad_width": ints(widths), "pad_value": scalar_attr(filler, type.element_type)}
-    return new.sliced(new.value(relay.PadOp, x, properties=properties), axis, 0, size)
+    widths = [(0, 0)] * axis + [(distance, 0)]
+    wide = padded(new, x, widths, scalar_attr(filler, tensor(x).element_type))
+    return new.sliced(wide, axis, 0, shape(x)[axis])
 
 
 def cumulative(kind: type[TensorOp], neutral: int) -> Callable[[Expansion, relay.CumulativeOp], Sequence[SSAValue]]:

@@ -37,16 +37,15 @@ def along(new: Expansion, data: SSAValue, axis: int, size: int, rule: Rule) -> S
         weights = np.ones((size, 1))
     elif np.array_equal(weights[:, :1], np.ones((size, 1))):
         weights = np.ones((size, 1))
-    total: SSAValue | None = None
-    for n in range(weights.shape[1]):
+
+    def part(n: int) -> SSAValue:
         places = new.constant(indices[:, n], np.int32)
-        part = new.value(relay.TakeOp, data, places, properties={"axis": IntegerAttr(axis, i64)})
-        if weights.shape[1] > 1:
-            column = weights[:, n].reshape(-1, *[1] * (rank(data) - 1 - axis))
-            part = new.times(part, column)
-        total = part if total is None else new.value(relay.AddOp, total, part)
-    assert total is not None
-    return total
+        taken = new.value(relay.TakeOp, data, places, properties={"axis": IntegerAttr(axis, i64)})
+        if weights.shape[1] == 1:
+            return taken
+        return new.times(taken, weights[:, n].reshape(-1, *[1] * (rank(data) - 1 - axis)))
+
+    return new.total(map(part, range(weights.shape[1])))
 
 
 def repeated(new: Expansion, data: SSAValue, axis: int, times: int) -> SSAValue:

@@ -10,6 +10,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import int_values, ints
 from relay.dialects.op import axis_of, rank, shape, tensor
 from relay.transforms.expansion import Expansion
+from relay.transforms.expansions.resizing import repeated
 from relay.transforms.expansions.steps import Expansions, relaid
 
 
@@ -51,10 +52,7 @@ def tile(new: Expansion, op: relay.TileOp) -> Sequence[SSAValue]:
 
 def repeat(new: Expansion, op: relay.RepeatOp) -> Sequence[SSAValue]:
     """[d0, d1]  =>  [d0, 1, d1]  =>  [d0, r, d1]  =>  [d0 r, d1]"""
-    dims, count = shape(op.input), op.repeats.value.data
-    after = axis_of(op.axis.value.data, len(dims), op.name) + 1
-    single = new.reshape(op.input, [*dims[:after], 1, *dims[after:]])
-    return [new.reshape(new.broadcast(single, [*dims[:after], count, *dims[after:]]), shape(op.result))]
+    return [repeated(new, op.input, axis_of(op.axis.value.data, rank(op.input), op.name), op.repeats.value.data)]
 
 
 def reverse(new: Expansion, op: relay.ReverseOp) -> Sequence[SSAValue]:

@@ -3,6 +3,8 @@ of the quantization parameters, these keep only the zero points."""
 
 from __future__ import annotations
 
+from itertools import starmap
+
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import IntegerAttr, i32, i64
@@ -44,16 +46,14 @@ class Product(Legalization):
             new.replace(rewriter, new.value(PLAIN[type(op)], *op.operands, properties=properties))
             return
         data, kernel = op.operands
-        total: SSAValue | None = None
-        for begin, end in parts:
+
+        def sums(begin: int, end: int) -> SSAValue:
             operands = [data, kernel]
             if len(parts) > 1:
                 operands = [new.sliced(data, -1, begin, end), new.constant(weights[..., begin:end], weights.dtype)]
-            sums = new.value(PLAIN[type(op)], *operands, properties=properties | {"out_dtype": i32})
-            sums = new.cast(sums, i64)
-            total = sums if total is None else new.value(relay.AddOp, total, sums)
-        assert total is not None
-        new.replace(rewriter, total)
+            return new.cast(new.value(PLAIN[type(op)], *operands, properties=properties | {"out_dtype": i32}), i64)
+
+        new.replace(rewriter, new.total(starmap(sums, parts)))
 
 
 def constant_weights(op: Products) -> npt.NDArray[np.generic] | None:
