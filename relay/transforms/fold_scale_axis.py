@@ -11,13 +11,12 @@ from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, elements, to_numpy
+from relay.dialects.attributes import Array, elements
 from relay.dialects.layout import Layout
-from relay.dialects.op import axis_of, rank, shape
-from relay.module import is_constant
+from relay.dialects.op import axis_of, rank
 from relay.passes import Pass
 from relay.transforms.dead_ops import erase_dead
-from relay.transforms.expansion import Expansion
+from relay.transforms.expansion import Expansion, known_numbers
 from relay.transforms.legalization import settle
 
 Product = relay.Conv2dOp | relay.DenseOp
@@ -33,7 +32,7 @@ class ScaleAfterProduct(RewritePattern):
             if not isinstance(inner, Product) or not value.has_one_use() or value.type != op.result.type:
                 continue
             factors = along(other, channel(inner, value), rank(value))
-            weights = None if factors is None else scaled_outputs(inner, factors)
+            weights = None if factors is None else scaled(inner, factors, "O")
             if weights is None:
                 continue
             new = Expansion(op)
@@ -62,13 +61,13 @@ class ScaleAfterSum(RewritePattern):
             numbers = along(bias, axis, rank(value), at)
             if factors is None or numbers is None or product.type != value.type:
                 continue
-            if scaled_outputs(source, factors) is None:
+            if scaled(source, factors, "O") is None:
                 continue
             new = Expansion(op)
-            scaled = new.value(relay.MultiplyOp, product, other)
+            products = new.value(relay.MultiplyOp, product, other)
             sums = numbers * factors
             sums = sums.reshape([-1, *[1] * (rank(value) - 1 - axis)]) if sums.ndim else sums
-            new.replace(rewriter, new.value(relay.AddOp, scaled, new.constant_like(sums, value)))
+            new.replace(rewriter, new.value(relay.AddOp, products, new.constant_like(sums, value)))
             rewriter.erase(inner)
             return
 
@@ -85,8 +84,8 @@ class ScaleBeforeProduct(RewritePattern):
         for value, other in ((inner.lhs, inner.rhs), (inner.rhs, inner.lhs)):
             if value.type != inner.result.type:
                 continue
-            factors = along(other, input_channel(op), rank(value))
-            weights = None if factors is None else scaled_inputs(op, factors)
+            factors = along(other, channel(op, op.data), rank(value))
+            weights = None if factors is None else scaled(op, factors, "I")
             if weights is None:
                 continue
             new = Expansion(op)
@@ -97,18 +96,10 @@ class ScaleBeforeProduct(RewritePattern):
 
 
 def channel(op: Product, value: SSAValue) -> int:
-    """The axis of the output channels in the result; -1 if the layout splits them into blocks (NCHW4c)."""
+    """The axis of the channels in the product's data or result; -1 if the layout splits them into blocks (NCHW4c)."""
     if isinstance(op, relay.DenseOp):
         return rank(value) - 1
-    layout = Layout.parse(op.result_layout.data)
-    return -1 if layout.split else layout.index("C")
-
-
-def input_channel(op: Product) -> int:
-    """The axis of the input channels in the data; -1 if the layout splits them into blocks (NCHW4c)."""
-    if isinstance(op, relay.DenseOp):
-        return rank(op.data) - 1
-    layout = Layout.parse(op.data_layout.data)
+    layout = Layout.parse((op.data_layout if value is op.data else op.result_layout).data)
     return -1 if layout.split else layout.index("C")
 
 
@@ -116,11 +107,8 @@ def along(value: SSAValue, axis: int, width: int, at: int | None = None) -> Arra
     """The elements, as a scalar or a vector, of a float constant that broadcasts against a tensor of rank `width` and
     varies only along the tensor's axis `axis`; None if the value varies along another axis or is not constant. `at`:
     the axis of the tensor along which the constant vector lies; without it, the constant broadcasts as in numpy."""
-    owner = value.owner
-    if axis < 0 or not isinstance(owner, relay.ConstantOp) or not is_constant(owner):
-        return None
-    numbers = to_numpy(owner.value)
-    if numbers.dtype.kind != "f" or numbers.ndim > width:
+    numbers = known_numbers(value)
+    if axis < 0 or numbers is None or numbers.dtype.kind != "f" or numbers.ndim > width:
         return None
     if at is not None:
         return numbers if at == axis else None
@@ -130,40 +118,21 @@ def along(value: SSAValue, axis: int, width: int, at: int | None = None) -> Arra
     return numbers.reshape(-1) if numbers.size > 1 else numbers.reshape(())
 
 
-def constant_kernel(op: Product) -> Array | None:
-    owner = op.kernel.owner
-    if not isinstance(owner, relay.ConstantOp) or not is_constant(owner):
+def scaled(op: Product, factors: Array, channels: str) -> Array | None:
+    """The kernel times a factor, or a factor per output channel ("O") or input channel ("I"); None if it is not a float
+    constant, or has groups of input channels."""
+    kernel = known_numbers(op.kernel)
+    if kernel is None or kernel.dtype.kind != "f":
         return None
-    numbers = to_numpy(owner.value)
-    return numbers if numbers.dtype.kind == "f" else None
-
-
-def scaled_outputs(op: Product, factors: Array) -> Array | None:
-    """The kernel times a factor per output channel; None if it is not a float constant."""
-    kernel = constant_kernel(op)
-    if kernel is None or factors.ndim == 0:
-        return None if kernel is None else kernel * factors
-    if isinstance(op, relay.DenseOp):
-        return kernel * factors[:, None]
-    if op.depthwise:
-        return kernel * factors.reshape(shape(op.kernel)[2:])
-    at = op.kernel_layout.data.index("O")
-    return kernel * factors.reshape([-1 if i == at else 1 for i in range(4)])
-
-
-def scaled_inputs(op: Product, factors: Array) -> Array | None:
-    """The kernel times a factor per input channel; None if it is not a constant, or has groups of channels."""
-    kernel = constant_kernel(op)
-    if kernel is None or factors.ndim == 0:
-        return None if kernel is None else kernel * factors
-    if isinstance(op, relay.DenseOp):
+    if factors.ndim == 0:
         return kernel * factors
-    if op.depthwise:
-        return kernel * factors[:, None]
-    if op.groups.value.data != 1:
-        return None
-    at = op.kernel_layout.data.index("I")
-    return kernel * factors.reshape([-1 if i == at else 1 for i in range(4)])
+    layout = "OI" if isinstance(op, relay.DenseOp) else op.kernel_layout.data
+    if isinstance(op, relay.Conv2dOp):
+        if op.depthwise:  # [h, w, channels, multiplier]
+            return kernel * (factors[:, None] if channels == "I" else factors.reshape(kernel.shape[2:]))
+        if channels == "I" and op.groups.value.data != 1:
+            return None
+    return kernel * factors.reshape([-1 if letter == channels else 1 for letter in layout])
 
 
 def weight(new: Expansion, op: Product, numbers: Array) -> SSAValue:
