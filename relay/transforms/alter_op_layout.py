@@ -11,12 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 from relay.dialects import relay
 from relay.dialects.layout import Layout
 from relay.passes import Pass
-from relay.transforms.convert_layout import blocks
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.layouts.axes import Imaging, layout_of_operand, layout_of_result
 from relay.transforms.layouts.conversion import convert_block
 from relay.transforms.layouts.kernels import separable, set_kernel_layout
-from relay.transforms.legalization import own
+from relay.transforms.legalization import blocks_of, own
 
 NHWC = Layout.parse("NHWC")
 
@@ -45,7 +44,7 @@ class AlterOpLayout(Pass):
         for conv in [inner for inner in own(op) if isinstance(inner, relay.Conv2dBase)]:
             if conv.kernel_layout.data not in ("OHWI", "HWOI"):
                 set_kernel_layout(conv, "HWOI" if separable(conv) else "OHWI")
-        for block in blocks(op):
+        for block in blocks_of(op):
             convert_block(block, NHWC, other_layout, ())
         erase_dead(op.walk())
 

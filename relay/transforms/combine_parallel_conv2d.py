@@ -14,7 +14,6 @@ from relay.dialects import qnn, relay
 from relay.dialects.op import shape, tensor
 from relay.passes import Pass
 from relay.transforms.combining import combine, kernel_numbers
-from relay.transforms.dead_ops import erase_dead
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,6 @@ class CombineParallelConv2D(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         combine(op, key, 3, self.min_num_branches, self.name)
-        erase_dead(op.walk())
 
 
 def key(op: Operation) -> Hashable | None:

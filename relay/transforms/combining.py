@@ -14,9 +14,9 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, elements, to_numpy
 from relay.dialects.op import DYNAMIC, shape
 from relay.errors import InvalidArgument
-from relay.module import is_constant
-from relay.transforms.expansion import Expansion
-from relay.transforms.legalization import own
+from relay.transforms.dead_ops import erase_dead
+from relay.transforms.expansion import Expansion, known_numbers
+from relay.transforms.legalization import blocks_of
 
 Product = relay.Conv2dOp | qnn.Conv2dOp | relay.DenseOp | qnn.DenseOp
 
@@ -26,11 +26,11 @@ def combine(module: ModuleOp, key: Callable[[Operation], Hashable | None], axis:
     along which its outputs (channels or units) lie."""
     if least < 2:
         raise InvalidArgument(where, f"min_num_branches is {least}", "it is at least 2")
-    blocks = list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))
-    for block in blocks:
+    for block in blocks_of(module):
         for branches in branches_of(block, key):
             if len(branches) >= least:
                 join(branches, axis)
+    erase_dead(module.walk())
 
 
 def branches_of(block: Block, key: Callable[[Operation], Hashable | None]) -> list[list[Product]]:
@@ -44,10 +44,7 @@ def branches_of(block: Block, key: Callable[[Operation], Hashable | None]) -> li
 
 def kernel_numbers(op: Product) -> Array | None:
     """The kernel's elements, if it is a constant and all shapes are known; else None."""
-    owner = op.kernel.owner
-    if not isinstance(owner, relay.ConstantOp) or not is_constant(owner) or DYNAMIC in shape(op.result):
-        return None
-    return to_numpy(owner.value)
+    return None if DYNAMIC in shape(op.result) else known_numbers(op.kernel)
 
 
 def join(branches: Sequence[Product], axis: int) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from relay.arguments import shown
 from relay.dialects import qnn, relay
@@ -19,7 +19,7 @@ from relay.transforms.dead_ops import erase_dead
 from relay.transforms.layouts.axes import Imaging, layout_of_operand
 from relay.transforms.layouts.conversion import convert_block
 from relay.transforms.layouts.kernels import set_kernel_layout
-from relay.transforms.legalization import own
+from relay.transforms.legalization import blocks_of, own
 
 OPERATORS = (relay.Conv2dOp, qnn.Conv2dOp, relay.MaxPool2dOp, relay.AvgPool2dOp, relay.Resize2dOp)
 KERNELS = {"NCHW": "OIHW"}
@@ -86,7 +86,7 @@ class ConvertLayout(Pass):
         def pinned(op: Imaging) -> bool:
             return isinstance(op, operators) and source in (None, layout_of_operand(op))
 
-        for block in blocks(op):
+        for block in blocks_of(op):
             if kernel:
                 for conv in [inner for inner in block.ops if isinstance(inner, relay.Conv2dBase)]:
                     if conv not in left and pinned(conv):
@@ -120,11 +120,6 @@ def each(step: ConvertLayout) -> list[ConvertLayout]:
         replace(step, target=data, kernel_layout="" if kernel == "default" else kernel, operators=(*names,), layouts=())
         for (data, kernel), names in pairs.items()
     ]
-
-
-def blocks(module: ModuleOp) -> list[Block]:
-    """The blocks that contain relay's ops, in order."""
-    return list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))
 
 
 def image(text: str) -> Layout:

@@ -18,7 +18,8 @@ from relay.dialects.op import DYNAMIC, TensorOp, rank, shape
 from relay.dialects.relay.nn import NHWC
 from relay.passes import Pass
 from relay.transforms.dead_ops import erase_dead
-from relay.transforms.legalization import own
+from relay.transforms.expansion import inserted
+from relay.transforms.legalization import blocks_of
 
 Steps = tuple[int, int]
 """The strides in which rows and columns of an image are read, starting at the first."""
@@ -45,7 +46,7 @@ class DeadPixels(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         changed = False
-        for block in dict.fromkeys(inner.parent for inner in own(op) if inner.parent is not None):
+        for block in blocks_of(op):
             read = steps_of(block)
             if any(steps != ALL for steps in read.values()):
                 Thin(read).run(list(block.ops))
@@ -172,6 +173,4 @@ class Thin:
             if factor > 1:
                 strides[axis] = factor
         bounds = {"begin": ints([0] * len(dims)), "end": ints(list(dims)), "strides": ints(strides)}
-        slice = relay.StridedSliceOp.make([now], bounds, like=before)
-        Rewriter.insert_op(slice, InsertPoint.before(before))
-        return slice.result
+        return inserted(before, relay.StridedSliceOp, [now], bounds)

@@ -19,7 +19,7 @@ from typing import ClassVar, cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from relay.dialects import byoc, plug_in
@@ -239,6 +239,11 @@ def taken_by(pattern: type[RewritePattern]) -> type[Operation]:
     """The ops that a pattern's `op_type_rewrite_pattern` accepts, as a class or union; `Operation` if it has no such
     decorator. Patterns are called only for these ops, because the decorator's own check is slow."""
     return getclosurevars(pattern.match_and_rewrite).nonlocals.get("expected_type", Operation)
+
+
+def blocks_of(module: ModuleOp) -> list[Block]:
+    """The blocks with ops of the module that are not an external compiler's, in order."""
+    return list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))
 
 
 def own(op: Operation) -> Iterator[Operation]:

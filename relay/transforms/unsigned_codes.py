@@ -26,11 +26,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, scalar_attr, to_numpy
 from relay.dialects.op import Origin, TensorOp, is_integer, rank, tensor
-from relay.module import is_constant
 from relay.passes.target_pass import TargetPass
 from relay.transforms.dead_ops import erase_dead
-from relay.transforms.expansion import Expansion
-from relay.transforms.legalization import own
+from relay.transforms.expansion import Expansion, known_numbers
+from relay.transforms.legalization import blocks_of
 
 UI8 = element_type(np.dtype(np.uint8))
 OFFSET = 128
@@ -58,8 +57,7 @@ class UnsignedCodes(TargetPass):
         dot = self.target(op).dot()
         if dot is None or not dot.unsigned:
             return
-        blocks = dict.fromkeys(inner.parent for inner in own(op) if inner.parent is not None)
-        for block in blocks:
+        for block in blocks_of(op):
             if chosen := choose(block):
                 Offset(chosen).run(list(block.ops))
         erase_dead(op.walk())
@@ -206,10 +204,10 @@ class Offset:
 
 def scalar(value: SSAValue) -> int | None:
     """The one integer of a constant of rank 0."""
-    owner = value.owner
-    if not isinstance(owner, relay.ConstantOp) or not is_constant(owner) or rank(value) != 0:
+    numbers = known_numbers(value)
+    if numbers is None or rank(value) != 0 or isinstance(tensor(value).element_type, AnyFloat):
         return None
-    return int(to_numpy(owner.value)) if not isinstance(tensor(value).element_type, AnyFloat) else None
+    return int(numbers)
 
 
 def bounded(value: SSAValue) -> bool:
@@ -226,7 +224,5 @@ def bounded(value: SSAValue) -> bool:
 
 def below(value: SSAValue, bound: float) -> bool:
     """Whether all elements of a constant are below the bound."""
-    owner = value.owner
-    if not isinstance(owner, relay.ConstantOp) or not is_constant(owner):
-        return False
-    return bool(np.all(to_numpy(owner.value) < bound))
+    numbers = known_numbers(value)
+    return numbers is not None and bool(np.all(numbers < bound))
