@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from ctypes import c_float, c_int, c_void_p
+from collections.abc import Sequence
+from ctypes import Array as Numbers
+from ctypes import c_float, c_int, c_int64, c_void_p
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,99 +75,50 @@ class Primitive:
     arguments: object
 
 
-Describe = Callable[[Library, Memories, Step, c_void_p], c_void_p]
+FORWARD = ("convolution", "eltwise", "pooling", "softmax", "resampling")
+"""The kinds of primitives that exist for inference and for training."""
 
 
-def convolution(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    assert step.weights is not None
-    weights = library.description(step.weights.shape, step.weights.dtype, None)
+def describe(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
+    """Create the description of a step's primitive."""
+    sources, result = [memories.description(tensor) for tensor in step.sources], memories.description(step.result)
+    engine, inference, algorithm = library.engine, c_int(INFERENCE), c_int(ALGORITHMS.get(step.algorithm, 0))
+    weights = step.weights and library.description(step.weights.shape, step.weights.dtype, None)
     bias = c_void_p() if step.bias is None else memories.description(step.bias)
     options = step.options
-    dims = [Dims(*options[name]) for name in ("strides", "dilations", "before", "after")]
-    source, result = memories.description(step.sources[0]), memories.description(step.result)
-    kind = (c_int(INFERENCE), c_int(DIRECT))
-    return library.make(
-        "convolution_forward_primitive_desc_create",
-        *(library.engine, *kind, source, weights, bias, result, *dims, attributes),
-    )
 
+    def dims(*names: str) -> list[Numbers[c_int64]]:
+        return [Dims(*options[name]) for name in names]
 
-def matmul(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    assert step.weights is not None
-    weights = library.description(step.weights.shape, step.weights.dtype, None)
-    bias = c_void_p() if step.bias is None else memories.description(step.bias)
-    source, result = memories.description(step.sources[0]), memories.description(step.result)
-    return library.make("matmul_primitive_desc_create", library.engine, source, weights, bias, result, attributes)
-
-
-def binary(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    tensors = [memories.description(tensor) for tensor in (*step.sources, step.result)]
-    algorithm = c_int(ALGORITHMS[step.algorithm])
-    return library.make("binary_primitive_desc_create", library.engine, algorithm, *tensors, attributes)
-
-
-def eltwise(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    numbers = c_float(step.options["alpha"]), c_float(step.options["beta"])
-    kind = c_int(INFERENCE), c_int(ALGORITHMS[step.algorithm])
-    tensors = memories.description(step.sources[0]), memories.description(step.result)
-    name = "eltwise_forward_primitive_desc_create"
-    return library.make(name, library.engine, *kind, *tensors, *numbers, attributes)
-
-
-def pooling(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    dims = [Dims(*step.options[name]) for name in ("strides", "kernel", "dilations", "before", "after")]
-    kind = c_int(INFERENCE), c_int(ALGORITHMS[step.algorithm])
-    tensors = memories.description(step.sources[0]), memories.description(step.result)
-    return library.make("pooling_forward_primitive_desc_create", library.engine, *kind, *tensors, *dims, attributes)
-
-
-def softmax(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    kind = c_int(INFERENCE), c_int(ALGORITHMS[step.algorithm])
-    tensors = memories.description(step.sources[0]), memories.description(step.result)
-    axis = c_int(len(step.result.shape) - 1)
-    return library.make("softmax_forward_primitive_desc_create", library.engine, *kind, *tensors, axis, attributes)
-
-
-def reduction(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    tensors = memories.description(step.sources[0]), memories.description(step.result)
-    algorithm, zero = c_int(ALGORITHMS[step.algorithm]), c_float(0)
-    return library.make("reduction_primitive_desc_create", library.engine, algorithm, *tensors, zero, zero, attributes)
-
-
-def resampling(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    kind = c_int(INFERENCE), c_int(ALGORITHMS[step.algorithm])
-    tensors = memories.description(step.sources[0]), memories.description(step.result)
-    name = "resampling_forward_primitive_desc_create"
-    return library.make(name, library.engine, *kind, c_void_p(), *tensors, attributes)
-
-
-def reorder(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    source, result = memories.description(step.sources[0]), memories.description(step.result)
-    engine = library.engine
-    return library.make("reorder_primitive_desc_create", source, engine, result, engine, attributes)
-
-
-def concat(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
-    sources = [memories.description(tensor) for tensor in step.sources]
-    array = (c_void_p * len(sources))(*sources)
-    numbers = c_int(len(sources)), c_int(step.options["axis"])
-    result = memories.description(step.result)
-    name = "concat_primitive_desc_create"
-    return library.make(name, library.engine, result, *numbers, array, attributes)
-
-
-KINDS: dict[str, Describe] = {
-    "convolution": convolution,
-    "matmul": matmul,
-    "binary": binary,
-    "eltwise": eltwise,
-    "pooling": pooling,
-    "softmax": softmax,
-    "reduction": reduction,
-    "resampling": resampling,
-    "reorder": reorder,
-    "concat": concat,
-}
+    match step.kind:
+        case "convolution":
+            ends = dims("strides", "dilations", "before", "after")
+            given = (engine, inference, c_int(DIRECT), *sources, weights, bias, result, *ends)
+        case "matmul":
+            given = (engine, *sources, weights, bias, result)
+        case "binary":
+            given = (engine, algorithm, *sources, result)
+        case "eltwise":
+            numbers = c_float(options["alpha"]), c_float(options["beta"])
+            given = (engine, inference, algorithm, *sources, result, *numbers)
+        case "pooling":
+            ends = dims("strides", "kernel", "dilations", "before", "after")
+            given = (engine, inference, algorithm, *sources, result, *ends)
+        case "softmax":
+            given = (engine, inference, algorithm, *sources, result, c_int(len(step.result.shape) - 1))
+        case "reduction":
+            given = (engine, algorithm, *sources, result, c_float(0), c_float(0))
+        case "resampling":
+            given = (engine, inference, algorithm, c_void_p(), *sources, result)
+        case "reorder":
+            given = (*sources, engine, result, engine)
+        case "concat":
+            array = (c_void_p * len(sources))(*sources)
+            given = (engine, result, c_int(len(sources)), c_int(options["axis"]), array)
+        case _:
+            raise AssertionError(f"there is no primitive {step.kind}")
+    name = f"{step.kind}_forward" if step.kind in FORWARD else step.kind
+    return library.make(f"{name}_primitive_desc_create", *given, attributes)
 
 
 def mask(scaling: Scaling) -> int:
@@ -179,7 +131,7 @@ def build(library: Library, memories: Memories, step: Step) -> Primitive:
     prefers."""
     scales = [(ARGUMENTS[name], mask(scaling)) for name, scaling in step.scalings.items()]
     zero_points = [ARGUMENTS[name] for name, scaling in step.scalings.items() if scaling.zero_point]
-    description = KINDS[step.kind](library, memories, step, library.attributes(scales, zero_points, step.post))
+    description = describe(library, memories, step, library.attributes(scales, zero_points, step.post))
     arguments = [(DESTINATION, memories.of(step.result))]
     if step.kind == "concat":
         arguments += [(MULTIPLE + number, memories.of(tensor)) for number, tensor in enumerate(step.sources)]
