@@ -22,11 +22,11 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.compiler import Compiler, Refusal
 from relay.byoc.guard import asked, codes
-from relay.byoc.quantized import CODE_TYPES, PRODUCTS, Product, Quantization, code_bounds, read_product
+from relay.byoc.quantized import CODE_TYPES, PRODUCTS, Product, Quantization, code_bounds, dtype, read_product
 from relay.byoc.regions import Kernel, Region
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import Array, dtype_of, to_numpy
-from relay.dialects.op import Origin, TensorOp, rank, shape, tensor
+from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.op import Origin, TensorOp, rank, shape
 from relay.interpreters.arithmetic import code_range
 from relay.partition_report import EXACT
 
@@ -84,7 +84,7 @@ def keep(compiler: Compiler, function: FuncOp) -> None:
 
 
 def is_whole(value: SSAValue) -> bool:
-    return dtype_of(tensor(value).element_type).kind in "iub"
+    return dtype(value).kind in "iub"
 
 
 def propagate(region: Region, own: Sequence[float]) -> dict[SSAValue, Off]:
@@ -175,10 +175,10 @@ def rounded(off: Off) -> Off:
 
 def limited(op: Operation, result: SSAValue, off: Off) -> Off:
     """The error bound limited to the width of the op's clamp or of the quantized type."""
-    dtype = dtype_of(tensor(result).element_type)
-    if dtype not in CODE_TYPES:
+    type = dtype(result)
+    if type not in CODE_TYPES:
         return off
-    low, high = code_range(dtype)
+    low, high = code_range(type)
     if isinstance(op, qnn.RequantizeOp | qnn.QnnBinaryOp):
         least, most = code_bounds(op)
         low, high = low if least is None else int(least), high if most is None else int(most)
@@ -206,7 +206,7 @@ def sum_gain(op: qnn.QnnAddBase, offs: Sequence[Off]) -> Off:
 
 def mul_gain(op: qnn.MulOp, offs: Sequence[Off]) -> Off:
     lhs, rhs, out = (attr.value.data for attr in (op.lhs_scale, op.rhs_scale, op.output_scale))
-    low, high = code_range(dtype_of(tensor(op.result).element_type))
+    low, high = code_range(dtype(op.result))
     a, b = (max(zero.value.data - low, high - zero.value.data) for zero in (op.lhs_zero_point, op.rhs_zero_point))
     return lhs * rhs / out * (a * offs[1] + b * offs[0] + offs[0] * offs[1])
 

@@ -58,8 +58,13 @@ class Kernels(Generic[W]):
         else:
             row, what = self.rows.get(type(ops[0])), ops[0]
         if row is None:
-            row = Row(lambda op: f"there is no {self.what} for {op.name}", _nothing)
+            row = never(f"there is no {self.what} for {ops[0].name}")
         return what.reason if isinstance(what, Refusal) else row.refusal(what), row.write, what
+
+
+def never(reason: str) -> Row[Any]:
+    """The row of an op that is never supported, for this reason."""
+    return Row(lambda op: reason, _nothing)
 
 
 def _nothing(writer: object, op: object) -> None:

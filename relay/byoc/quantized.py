@@ -25,6 +25,11 @@ CODE_TYPES = (np.dtype(np.int8), np.dtype(np.uint8))
 FLOAT = np.dtype(np.float32)
 
 
+def dtype(value: SSAValue) -> np.dtype[Any]:
+    """The numpy type of a tensor's elements."""
+    return dtype_of(tensor(value).element_type)
+
+
 @dataclass(frozen=True, slots=True)
 class Codes:
     """Quantization parameters: the value q stands for the real `scale * (q - zero_point)`; the scale is exactly a
@@ -129,7 +134,7 @@ def read_product(ops: Sequence[Operation]) -> Product | Refusal:
             return Refusal("its bias is computed at run time")
         if bias.axis.value.data not in (-1, rank(bias.data) - 1):
             return Refusal("its bias does not lie along the channels")
-    kind = dtype_of(tensor(anchor.data).element_type)
+    kind = dtype(anchor.data)
     if kind == FLOAT:
         quantization, bounds = None, _float_bounds(last)
     elif kind in CODE_TYPES and kernel.dtype in CODE_TYPES:
@@ -196,7 +201,7 @@ def _quantization(anchor: Operation, last: Operation | None) -> Quantization | R
         return Refusal("its sums are used as such, without a requantisation")
     if dtype_of(last.out_dtype) not in CODE_TYPES:
         return Refusal(f"it is requantised to {last.out_dtype}")
-    if dtype_of(tensor(anchor.result).element_type) != np.int32 or last.input_zero_point.value.data != 0:
+    if dtype(anchor.result) != np.int32 or last.input_zero_point.value.data != 0:
         return Refusal("it does not accumulate in int32 around 0")
     if to_numpy(last.multiplier).ndim and last.axis.value.data not in (-1, rank(last.input) - 1):
         return Refusal("its scales do not lie along the channels")
@@ -221,15 +226,15 @@ Bounds = tuple[float | None, float | None]
 
 def code_bounds(op: qnn.RequantizeOp | qnn.QnnBinaryOp) -> Bounds:
     """The bounds to which a requantization clamps its result; None for a bound that is the type's own."""
-    low, high = code_range(dtype_of(tensor(op.result).element_type))
+    low, high = code_range(dtype(op.result))
     least, most = (None if bound is None else bound.value.data for bound in (op.min, op.max))
     return (None if least is None or least <= low else least), (None if most is None or most >= high else most)
 
 
 def clip_bounds(op: relay.ClipOp) -> Bounds:
     """The bounds of a clip; None for a bound that no value of the type exceeds (for floats, no finite one)."""
-    dtype = dtype_of(tensor(op.input).element_type)
-    low, high = (float(np.finfo(dtype).min), float(np.finfo(dtype).max)) if dtype.kind == "f" else code_range(dtype)
+    type = dtype(op.input)
+    low, high = (float(np.finfo(type).min), float(np.finfo(type).max)) if type.kind == "f" else code_range(type)
     least, most = (_scalar(bound) for bound in (op.a_min, op.a_max))
     return (None if least <= low else least), (None if most >= high else most)
 

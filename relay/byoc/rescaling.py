@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from relay.byoc.quantized import Quantization, codes
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.op import shape
 
 TOLERANCE = 1e-5
 """The accepted relative difference of a factor; it changes a result of at most 256 steps by less than 1/390 of a
@@ -68,9 +71,10 @@ def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
     return _off("one of its multipliers")
 
 
-def mean_refusal(op: qnn.MeanOp, count: int) -> str | None:
+def mean_refusal(op: qnn.MeanOp) -> str | None:
     """Check that the multiplier of a mean of `count` elements is the one that follows from its scales, `input scale /
     output scale / count`. Return None if it is, else the reason why the op is refused."""
+    count = math.prod(shape(op.input)[axis] for axis in op.axes())
     real = op.input_scale.value.data / op.output_scale.value.data / count
     found = effective(op.multiplier.value.data, op.shift.value.data)
     return None if near(real, found) else _off("its multiplier")

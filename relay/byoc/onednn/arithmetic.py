@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +11,9 @@ from relay.byoc import rescaling
 from relay.byoc.kernels import Row
 from relay.byoc.onednn.products import LARGEST
 from relay.byoc.onednn.program import Scaling, Step, Tensor
-from relay.byoc.onednn.writer import CODES, FLOAT, Writer, dtype, scaling, type_refusal
-from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes
+from relay.byoc.onednn.writer import Writer, scaling, type_refusal
+from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes, dtype
+from relay.byoc.refusals import CODES, FLOAT, scale_refusal
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
@@ -138,8 +138,8 @@ def write_product(writer: Writer, op: qnn.MulOp) -> None:
     writer.coded(result, op.result, target)
 
 
-def one_scale(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
-    return "it has a scale per channel" if to_numpy(op.scale).size != 1 else type_refusal(op, FLOAT, *CODES)
+def quantize_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
+    return scale_refusal(op) or type_refusal(op, FLOAT, *CODES)
 
 
 def write_quantize(writer: Writer, op: qnn.QuantizeOp) -> None:
@@ -230,7 +230,7 @@ def write_float_mean(writer: Writer, ops: Sequence[Operation]) -> None:
 
 
 def mean_refusal(op: qnn.MeanOp) -> str | None:
-    return type_refusal(op, *CODES) or rescaling.mean_refusal(op, math.prod(shape(op.input)[a] for a in op.axes()))
+    return type_refusal(op, *CODES) or rescaling.mean_refusal(op)
 
 
 def write_mean(writer: Writer, op: qnn.MeanOp) -> None:
@@ -274,8 +274,8 @@ ROWS: dict[type[Operation], Row[Writer]] = {
     relay.SumOp: reduction("reduce_sum"),
     relay.MaxOp: reduction("reduce_max"),
     relay.MinOp: reduction("reduce_min"),
-    qnn.QuantizeOp: Row(one_scale, write_quantize),
-    qnn.DequantizeOp: Row(one_scale, write_dequantize),
+    qnn.QuantizeOp: Row(quantize_refusal, write_quantize),
+    qnn.DequantizeOp: Row(quantize_refusal, write_dequantize),
     qnn.RequantizeOp: Row(requantize_refusal, write_requantize),
     qnn.AddOp: Row(sum_refusal, write_sum),
     qnn.SubtractOp: Row(sum_refusal, write_sum),

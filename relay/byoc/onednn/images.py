@@ -7,8 +7,9 @@ from xdsl.ir import Operation
 
 from relay.byoc.kernels import Row
 from relay.byoc.onednn.program import Step, Tensor
-from relay.byoc.onednn.writer import CODES, FLOAT, Writer, scaling, type_refusal
+from relay.byoc.onednn.writer import Writer, scaling, type_refusal
 from relay.byoc.quantized import Codes, codes, pool_window
+from relay.byoc.refusals import CODES, FLOAT
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import int_values, to_numpy
 from relay.dialects.op import rank, shape

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from relay.byoc import means
 from relay.byoc.kernels import Kernels, Row
 from relay.byoc.onednn import arithmetic, images, products
 from relay.byoc.onednn.program import Program
 from relay.byoc.onednn.writer import Writer
+from relay.byoc.refusals import mean_refusal
 from relay.byoc.regions import Region
 
-MEAN = Row(means.refusal, arithmetic.write_float_mean)
+MEAN = Row(mean_refusal, arithmetic.write_float_mean)
 KERNELS = Kernels(
     "oneDNN primitive", {**arithmetic.ROWS, **images.ROWS}, Row(products.refusal, products.write), lambda ops: MEAN
 )

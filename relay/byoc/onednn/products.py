@@ -8,8 +8,9 @@ import numpy as np
 
 from relay.byoc import rescaling
 from relay.byoc.onednn.program import Array, Scaling, Step, Tensor
-from relay.byoc.onednn.writer import CODES, FLOAT, Writer, dtype, scaling
-from relay.byoc.quantized import Codes, Product, Quantization, Window
+from relay.byoc.onednn.writer import Writer, scaling
+from relay.byoc.quantized import Codes, Product, Quantization, Window, dtype
+from relay.byoc.refusals import CODES, FLOAT
 from relay.dialects.attributes import Array as Numbers
 from relay.dialects.op import rank, shape
 

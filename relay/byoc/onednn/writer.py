@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.onednn.program import Program, Scaling, Step, Tensor
-from relay.byoc.quantized import Codes
+from relay.byoc.quantized import Codes, dtype
+from relay.byoc.refusals import FLOAT
 from relay.byoc.regions import Region, Values
-from relay.dialects.attributes import Array, dtype_of
-from relay.dialects.op import rank, shape, tensor
+from relay.dialects.attributes import Array
+from relay.dialects.op import rank, shape
 
-FLOAT = "float32"
-CODES = ("int8", "uint8")
 TO_FIRST = (0, 3, 1, 2)
 """The permutation of NHWC images: oneDNN's logical order of axes is NCHW; in memory channels stay last."""
 MOST_AXES = 6
 """The maximum rank of elementwise primitives; reorders support more."""
-
-
-def dtype(value: SSAValue) -> np.dtype[Any]:
-    return dtype_of(tensor(value).element_type)
 
 
 def type_refusal(op: Operation, *allowed: str) -> str | None:

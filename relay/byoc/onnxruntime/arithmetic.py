@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,27 +10,17 @@ from onnx import helper
 from xdsl.ir import Operation, SSAValue
 
 from relay.byoc import rescaling
-from relay.byoc.kernels import Row
-from relay.byoc.onnxruntime.graph import CONTRIB, INT8, Graph, dtype
+from relay.byoc.kernels import Row, never
+from relay.byoc.onnxruntime.graph import CONTRIB, INT8, Graph
 from relay.byoc.onnxruntime.products import clamped
-from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes
+from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes, dtype
+from relay.byoc.refusals import CODES, FLOAT, scale_refusal, type_refusal
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import rank, shape
 
-FLOAT = "float32"
-CODES = ("int8", "uint8")
 NUMBERS = (FLOAT, "int32", "int64")
-
-
-def type_refusal(op: Operation, *allowed: str) -> str | None:
-    """The reason why an op is not supported, if the element type of an operand or result is not one of those named;
-    else None."""
-    for value in (*op.operands, *op.results):
-        if dtype(value).name not in allowed:
-            return f"it computes with {dtype(value)}"
-    return None
 
 
 def layout_refusal(op: Operation) -> str | None:
@@ -182,8 +171,8 @@ def write_float_softmax(graph: Graph, op: relay.SoftmaxOp) -> None:
     graph.define(op.result, graph.node("Softmax", [name], axis=-1))
 
 
-def one_scale(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
-    return "it has a scale per channel" if to_numpy(op.scale).size != 1 else type_refusal(op, FLOAT, *CODES)
+def quantize_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
+    return scale_refusal(op) or type_refusal(op, FLOAT, *CODES)
 
 
 def write_quantize(graph: Graph, op: qnn.QuantizeOp) -> None:
@@ -217,7 +206,7 @@ def reduced(graph: Graph, kind: str, op: relay.ReduceOp | qnn.MeanOp, name: str)
 
 
 def mean_refusal(op: qnn.MeanOp) -> str | None:
-    return type_refusal(op, *CODES) or rescaling.mean_refusal(op, math.prod(shape(op.input)[a] for a in op.axes()))
+    return type_refusal(op, *CODES) or rescaling.mean_refusal(op)
 
 
 def write_mean(graph: Graph, op: qnn.MeanOp) -> None:
@@ -307,15 +296,6 @@ def floor_quotient(graph: Graph, names: list[str]) -> str:
     return graph.node("Floor", [graph.node("Div", names)])
 
 
-def never(reason: str) -> Row[Graph]:
-    """The row of an op that is never supported, for this reason."""
-
-    def write(graph: Graph, op: Operation) -> None:
-        raise AssertionError(f"{op.name} is refused")
-
-    return Row(lambda op: reason, write)
-
-
 ROWS: dict[type[Operation], Row[Graph]] = {
     relay.AddOp: each("Add", *NUMBERS),
     relay.SubtractOp: each("Sub", *NUMBERS),
@@ -348,8 +328,8 @@ ROWS: dict[type[Operation], Row[Graph]] = {
     relay.MinOp: reduction("ReduceMin", *NUMBERS, *CODES),
     relay.ArgmaxOp: position("ArgMax"),
     relay.ArgminOp: position("ArgMin"),
-    qnn.QuantizeOp: Row(one_scale, write_quantize),
-    qnn.DequantizeOp: Row(one_scale, write_dequantize),
+    qnn.QuantizeOp: Row(quantize_refusal, write_quantize),
+    qnn.DequantizeOp: Row(quantize_refusal, write_dequantize),
     qnn.RequantizeOp: Row(requantize_refusal, write_requantize),
     qnn.AddOp: binary("QLinearAdd"),
     qnn.SubtractOp: Row(binary_refusal, write_subtract),

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from xdsl.ir import SSAValue
 
-from relay.byoc.quantized import Codes
+from relay.byoc.quantized import Codes, dtype
 from relay.byoc.regions import Region, constant_of
 from relay.byoc.scales import find_scales
-from relay.dialects.attributes import Array, dtype_of
-from relay.dialects.op import shape, tensor
+from relay.dialects.attributes import Array
+from relay.dialects.op import shape
 from relay.errors import Unsupported
 
 CONTRIB = "com.microsoft"
@@ -43,10 +43,6 @@ def stored(type: np.dtype[Any]) -> np.dtype[Any]:
 def moved(array: Array) -> Array:
     """An array as the model stores it: int8 as uint8, increased by 128."""
     return (array.astype(np.int16) + SIGN).astype(np.uint8) if array.dtype == INT8 else array
-
-
-def dtype(value: SSAValue) -> np.dtype[Any]:
-    return dtype_of(tensor(value).element_type)
 
 
 class Graph:

@@ -8,9 +8,10 @@ import numpy as np
 from xdsl.ir import Operation
 
 from relay.byoc.kernels import Row
-from relay.byoc.onnxruntime.arithmetic import CODES, FLOAT, cast, type_refusal
-from relay.byoc.onnxruntime.graph import CONTRIB, INT8, Graph, dtype
-from relay.byoc.quantized import CODE_TYPES, pool_window
+from relay.byoc.onnxruntime.arithmetic import cast
+from relay.byoc.onnxruntime.graph import CONTRIB, INT8, Graph
+from relay.byoc.quantized import CODE_TYPES, dtype, pool_window
+from relay.byoc.refusals import CODES, FLOAT, type_refusal
 from relay.byoc.scales import UNKNOWN
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values

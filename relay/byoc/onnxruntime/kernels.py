@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from relay.byoc import means
 from relay.byoc.kernels import Kernels, Row
 from relay.byoc.onnxruntime import arithmetic, images, products, shapes
 from relay.byoc.onnxruntime.graph import Graph
+from relay.byoc.refusals import mean_refusal
 from relay.byoc.regions import Region
 
-MEAN = Row(means.refusal, arithmetic.write_float_mean)
+MEAN = Row(mean_refusal, arithmetic.write_float_mean)
 KERNELS = Kernels(
     "ONNX operator",
     {**arithmetic.ROWS, **shapes.ROWS, **images.ROWS},

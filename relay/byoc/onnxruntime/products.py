@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from relay.byoc import rescaling
-from relay.byoc.onnxruntime.graph import CONTRIB, SIGN, Graph, dtype
-from relay.byoc.quantized import Product, Quantization, Window
+from relay.byoc.onnxruntime.graph import CONTRIB, SIGN, Graph
+from relay.byoc.quantized import Product, Quantization, Window, dtype
 from relay.dialects.attributes import Array
 from relay.dialects.op import rank, shape
 

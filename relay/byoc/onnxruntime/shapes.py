@@ -6,9 +6,10 @@ import numpy as np
 from xdsl.ir import Operation
 
 from relay.byoc.kernels import Row
-from relay.byoc.onnxruntime.arithmetic import CODES, NUMBERS, cast, coded, real, type_refusal
-from relay.byoc.onnxruntime.graph import TO_FIRST, Graph, dtype
-from relay.byoc.quantized import Codes, codes
+from relay.byoc.onnxruntime.arithmetic import NUMBERS, cast, coded, real
+from relay.byoc.onnxruntime.graph import TO_FIRST, Graph
+from relay.byoc.quantized import Codes, codes, dtype
+from relay.byoc.refusals import CODES, type_refusal
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import int_values, to_numpy

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.compiler import Refusal
+from relay.byoc.quantized import dtype
 from relay.byoc.systolic.assembler import (
     INPUT_ROWS,
     INPUTS,
@@ -27,8 +28,8 @@ from relay.byoc.systolic.assembler import (
 from relay.byoc.systolic.isa import DOUBLE, LANES, SINGLE, Bias, Fill, Load, Multiply, Requantize, Store, Weights
 from relay.byoc.systolic.simulator import rescaled_codes
 from relay.dialects import qnn
-from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
-from relay.dialects.op import rank, shape, tensor
+from relay.dialects.attributes import Array, int_values, to_numpy
+from relay.dialects.op import rank, shape
 from relay.dialects.relay import BiasAddOp, ConstantOp
 from relay.interpreters.qnn import requantize
 
@@ -163,12 +164,12 @@ def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp)
     supported."""
     if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
         return Refusal(f"{anchor.name} is no product")
-    codes = {dtype_of(tensor(value).element_type) for value in (anchor.data, anchor.kernel, rescale.result)}
+    codes = {dtype(value) for value in (anchor.data, anchor.kernel, rescale.result)}
     if codes != {np.dtype(np.int8)}:
         return Refusal(f"the array multiplies int8, not {', '.join(sorted(map(str, codes)))}")
     if not -127 <= anchor.kernel_zero_point.value.data <= 128:
         return Refusal("the zero point of its kernel, negated, is no int8")
-    if dtype_of(tensor(anchor.result).element_type) != np.int32 or rescale.input_zero_point.value.data != 0:
+    if dtype(anchor.result) != np.int32 or rescale.input_zero_point.value.data != 0:
         return Refusal("it does not accumulate in int32 around 0")
     geometry = geometry_of(anchor)
     if isinstance(geometry, Refusal):

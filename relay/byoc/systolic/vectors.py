@@ -8,13 +8,13 @@ from math import prod
 import numpy as np
 
 from relay.byoc.compiler import Refusal
-from relay.byoc.quantized import form_refusal
+from relay.byoc.quantized import dtype, form_refusal
 from relay.byoc.systolic.assembler import INPUT_ROWS, INPUTS, PARAMETERS, RESULT_ROWS, RESULTS, Assembler
 from relay.byoc.systolic.isa import LANES, Add, Average, Load, Softmax
 from relay.byoc.systolic.products import spans
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import dtype_of, int_values
-from relay.dialects.op import shape, tensor
+from relay.dialects.attributes import int_values
+from relay.dialects.op import shape
 from relay.interpreters.qnn import softmax_exp_table
 
 CHUNK = RESULT_ROWS * LANES
@@ -23,12 +23,12 @@ scratchpad's input rows."""
 
 
 def reshape_refusal(op: relay.ReshapeOp) -> Refusal | None:
-    found = dtype_of(tensor(op.result).element_type)
+    found = dtype(op.result)
     return None if found == np.int8 else Refusal(f"the accelerator holds int8, not {found}")
 
 
 def add_refusal(op: qnn.AddOp) -> Refusal | None:
-    if dtype_of(tensor(op.result).element_type) != np.int8:
+    if dtype(op.result) != np.int8:
         return Refusal("the vector unit adds int8")
     if shape(op.lhs) != shape(op.rhs):
         return Refusal("the vector unit does not broadcast")
@@ -60,7 +60,7 @@ def average_refusal(op: relay.AvgPool2dOp) -> Refusal | None:
     _, height, width, channels = shape(op.data)
     if (reason := form_refusal(op)) is not None:
         return Refusal(reason)
-    if dtype_of(tensor(op.data).element_type) != np.int8:
+    if dtype(op.data) != np.int8:
         return Refusal("the vector unit averages int8")
     if int_values(op.pool_size) != (height, width) or any(int_values(op.padding)):
         return Refusal("the vector unit averages whole images only")
@@ -91,7 +91,7 @@ def write_average(program: Assembler, op: relay.AvgPool2dOp, target: int) -> Non
 
 
 def softmax_refusal(op: qnn.SoftmaxOp) -> Refusal | None:
-    if dtype_of(tensor(op.input).element_type) != np.int8:
+    if dtype(op.input) != np.int8:
         return Refusal("the vector unit's softmax takes int8")
     if not 0 < shape(op.input)[-1] <= 256:
         return Refusal(f"the vector unit's softmax takes 256 codes, not {shape(op.input)[-1]}")

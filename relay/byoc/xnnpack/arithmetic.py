@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,21 +9,13 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from relay.byoc import rescaling
-from relay.byoc.kernels import Row
-from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes
+from relay.byoc.kernels import Row, never
+from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes, dtype
+from relay.byoc.refusals import CODES, FLOAT, scale_refusal, type_refusal
 from relay.byoc.regions import constant_of
 from relay.byoc.scales import declared
 from relay.byoc.xnnpack.model import OptionValue
-from relay.byoc.xnnpack.writer import (
-    CODES,
-    FLOAT,
-    Writer,
-    activation_refusal,
-    code_activation,
-    dtype,
-    float_activation,
-    type_refusal,
-)
+from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, float_activation
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import rank, shape
@@ -121,9 +112,7 @@ def curve(kind: str) -> Row[Writer]:
 
 
 def quantize_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
-    if to_numpy(op.scale).size != 1:
-        return "it has a scale per channel"
-    return type_refusal(op, FLOAT, *CODES)
+    return scale_refusal(op) or type_refusal(op, FLOAT, *CODES)
 
 
 def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
@@ -152,7 +141,7 @@ def write_requantize(writer: Writer, op: qnn.RequantizeOp) -> None:
 def mean_refusal(op: qnn.MeanOp) -> str | None:
     if op.rounding != StringAttr("tflite"):
         return f"it rounds as {op.rounding.data}"
-    return type_refusal(op, *CODES) or rescaling.mean_refusal(op, math.prod(shape(op.input)[a] for a in op.axes()))
+    return type_refusal(op, *CODES) or rescaling.mean_refusal(op)
 
 
 def write_mean(writer: Writer, op: qnn.MeanOp) -> None:
@@ -244,13 +233,6 @@ def cast_refusal(op: relay.CastOp) -> str | None:
 
 def where_refusal(op: relay.WhereOp) -> str | None:
     return None if dtype(op.result).name in NUMBERS else f"it selects {dtype(op.result)}"
-
-
-def never(reason: str) -> Row[Writer]:
-    def write(writer: Writer, op: Operation) -> None:
-        raise AssertionError(f"{op.name} is refused")
-
-    return Row(lambda op: reason, write)
 
 
 ROWS: dict[type[Operation], Row[Writer]] = {

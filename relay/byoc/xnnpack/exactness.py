@@ -12,8 +12,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Refusal
-from relay.byoc.quantized import PRODUCTS, Product, Quantization, code_bounds, read_product
-from relay.byoc.xnnpack.writer import dtype
+from relay.byoc.quantized import PRODUCTS, Product, Quantization, code_bounds, dtype, read_product
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, to_numpy
 from relay.dialects.op import shape

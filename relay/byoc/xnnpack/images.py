@@ -8,19 +8,11 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from relay.byoc.kernels import Row
-from relay.byoc.quantized import clip_bounds, pool_window
+from relay.byoc.quantized import clip_bounds, dtype, pool_window
+from relay.byoc.refusals import CODES, FLOAT, type_refusal
 from relay.byoc.xnnpack.arithmetic import write_clip
 from relay.byoc.xnnpack.model import OptionValue
-from relay.byoc.xnnpack.writer import (
-    CODES,
-    FLOAT,
-    Writer,
-    activation_refusal,
-    code_activation,
-    dtype,
-    float_activation,
-    type_refusal,
-)
+from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, float_activation
 from relay.dialects import relay
 from relay.dialects.attributes import int_values
 from relay.dialects.op import shape

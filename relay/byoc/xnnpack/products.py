@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from relay.byoc import rescaling
-from relay.byoc.quantized import Product, Window
+from relay.byoc.quantized import Product, Window, dtype
 from relay.byoc.xnnpack.model import OptionValue
-from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, dtype, float_activation
+from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, float_activation
 from relay.dialects.op import rank, shape
 from relay.frontend.tflite.scales import window_padding
 

@@ -8,10 +8,11 @@ import numpy as np
 from xdsl.ir import Operation
 
 from relay.byoc.kernels import Row
-from relay.byoc.quantized import Codes
+from relay.byoc.quantized import Codes, dtype
+from relay.byoc.refusals import CODES, FLOAT, type_refusal
 from relay.byoc.regions import constant_of
 from relay.byoc.scales import declared
-from relay.byoc.xnnpack.writer import CODES, FLOAT, Writer, dtype, type_refusal
+from relay.byoc.xnnpack.writer import Writer
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import int_values, to_numpy
 from relay.dialects.op import rank, shape

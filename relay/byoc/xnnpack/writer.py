@@ -6,19 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from relay.byoc.quantized import Bounds, Codes
+from relay.byoc.quantized import Bounds, Codes, dtype
 from relay.byoc.regions import Kernel, Region, constant_of
 from relay.byoc.scales import find_scales
 from relay.byoc.xnnpack.model import Model, OptionValue
-from relay.dialects.attributes import Array, dtype_of
-from relay.dialects.op import shape, tensor
+from relay.dialects.attributes import Array
+from relay.dialects.op import shape
 from relay.frontend.tflite import scales as tflite
 from relay.interpreters.arithmetic import code_range
 
-FLOAT = "float32"
-CODES = ("int8", "uint8")
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
@@ -100,10 +98,6 @@ class Writer:
         self.model.operator(kind, numbers, [self.define(result)], options)
 
 
-def dtype(value: SSAValue) -> np.dtype[Any]:
-    return dtype_of(tensor(value).element_type)
-
-
 def code_activation(bounds: Bounds, output: Codes, type: np.dtype[Any]) -> str | None:
     """The activation that clamps quantized values to these bounds; None if there is none."""
     lowest, highest = code_range(type)
@@ -123,11 +117,3 @@ def float_activation(bounds: Bounds) -> str | None:
 
 def activation_refusal(name: str | None) -> str | None:
     return "TFLite has no activation of its clamp" if name is None else None
-
-
-def type_refusal(op: Operation, *allowed: str) -> str | None:
-    """The reason why an op is not supported, if an operand or result has none of these types; else None."""
-    for value in (*op.operands, *op.results):
-        if dtype(value).name not in allowed:
-            return f"it computes with {dtype(value)}"
-    return None

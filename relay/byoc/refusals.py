@@ -1,0 +1,46 @@
+"""Reasons for which several external compilers refuse ops: their element types, scales per channel, sums that are no
+means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.ir import Operation
+
+from relay.byoc.quantized import dtype
+from relay.byoc.regions import constant_of
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import to_numpy
+from relay.dialects.op import rank, shape, tensor
+
+FLOAT = "float32"
+CODES = ("int8", "uint8")
+
+
+def type_refusal(op: Operation, *allowed: str) -> str | None:
+    """The reason why an op is not supported, if the element type of an operand or result is not one of those named;
+    else None."""
+    for value in (*op.operands, *op.results):
+        if dtype(value).name not in allowed:
+            return f"it computes with {dtype(value)}"
+    return None
+
+
+def scale_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
+    """The reason why an op is not supported, if it has a scale per channel; else None."""
+    return "it has a scale per channel" if to_numpy(op.scale).size != 1 else None
+
+
+def mean_refusal(ops: Sequence[Operation]) -> str | None:
+    """The reason why these two ops are not a sum and a division that compute a mean of floats; None if they are."""
+    total, quotient = ops
+    if not isinstance(total, relay.SumOp) or not isinstance(quotient, relay.DivideOp):
+        return "it is no mean"
+    if dtype(total.input).name != FLOAT:
+        return f"it is a mean of {tensor(total.input).element_type}"
+    divisor = constant_of(quotient.rhs)
+    count = math.prod(shape(total.input)[axis] for axis in total.axes())
+    if divisor is None or divisor.size != 1 or divisor.ndim > rank(total.result) or divisor.reshape(()) != count:
+        return "its divisor is not the number of its elements"
+    return None
