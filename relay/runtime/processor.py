@@ -15,7 +15,6 @@ TILES = "amx-tile"
 
 SPELLINGS = {
     "64bit": "lm",
-    "amx-bf16": "amx_bf16",
     "bmi": "bmi1",
     "crc32": "sse4_2",
     "lzcnt": "abm",
@@ -26,18 +25,6 @@ SPELLINGS = {
     "sha": "sha_ni",
     "sse3": "pni",
     "x87": "fpu",
-    "avx512bf16": "avx512_bf16",
-    "avx512bitalg": "avx512_bitalg",
-    "avx512fp16": "avx512_fp16",
-    "avx512vbmi2": "avx512_vbmi2",
-    "avx512vnni": "avx512_vnni",
-    "avx512vp2intersect": "avx512_vp2intersect",
-    "avx512vpopcntdq": "avx512_vpopcntdq",
-    "avxifma": "avx_ifma",
-    "avxneconvert": "avx_ne_convert",
-    "avxvnni": "avx_vnni",
-    "avxvnniint8": "avx_vnni_int8",
-    "avxvnniint16": "avx_vnni_int16",
     # AArch64
     "complxnum": "fcma",
     "crc": "crc32",
@@ -91,10 +78,12 @@ def _cpuinfo_value(*names: str) -> str:
 def lacks(features: frozenset[str]) -> list[str]:
     """The features, by LLVM's names, among `features` that this processor lacks, sorted. Tile registers (AMX) count
     only if the system lets this process use them; permission is requested here."""
-    there = flags()
-    names = {feature: SPELLINGS.get(feature, feature) for feature in features - UNUSED}
+    there = {_letters(flag) for flag in flags()}
     if TILES in features and not granted():
-        there -= {TILES.replace("-", "_")}
-    return sorted(
-        feature for feature, name in names.items() if not {name, name.replace("-", "_"), name.replace(".", "_")} & there
-    )
+        there -= {_letters(TILES)}
+    return sorted(feature for feature in features - UNUSED if _letters(SPELLINGS.get(feature, feature)) not in there)
+
+
+def _letters(name: str) -> str:
+    """The name of a feature without punctuation, which LLVM and Linux place differently."""
+    return "".join(filter(str.isalnum, name))
