@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-
-from relay.module import IRModule
-from relay.passes.info import DescribedPass
+from relay.passes.info import DescribedPass, M
 
 if TYPE_CHECKING:
     from relay.passes.context import PassContext
@@ -21,15 +17,7 @@ class Pass(DescribedPass):
     is a plain `ModulePass` too, and runs unwrapped in xDSL's `PassPipeline`.
     """
 
-    @overload
-    def __call__(self, mod: IRModule, ctx: PassContext | None = None) -> IRModule: ...
-    @overload
-    def __call__(self, mod: ModuleOp, ctx: PassContext | None = None) -> ModuleOp: ...
-    @overload
-    def __call__(self, mod: FuncOp, ctx: PassContext | None = None) -> FuncOp: ...
-    def __call__(
-        self, mod: IRModule | ModuleOp | FuncOp, ctx: PassContext | None = None
-    ) -> IRModule | ModuleOp | FuncOp:
+    def __call__(self, mod: M, ctx: PassContext | None = None) -> M:
         """Run on a clone, under `ctx` (default: the current context)."""
         from relay.passes.runner import call
 

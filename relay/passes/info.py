@@ -6,9 +6,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from relay.arguments import shown
@@ -16,6 +17,8 @@ from relay.errors import InvalidArgument
 from relay.module import IRModule
 
 LEVELS = range(5)
+M = TypeVar("M", bound=IRModule | ModuleOp | FuncOp)
+"""What a pass or pipeline is called with, and returns."""
 
 
 class DescribedPass(ModulePass, ABC):

@@ -8,7 +8,6 @@ from typing import Self, overload
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from relay.arguments import every, names, shown, text
@@ -18,6 +17,7 @@ from relay.passes import registry
 from relay.passes.context import PassContext
 from relay.passes.info import (
     DescribedPass,
+    M,
     PassGroup,
     PassInfo,
     as_module,
@@ -230,15 +230,7 @@ class Pipeline(PassGroup):
 
         Runner(as_module(mod).op, ctx).run(self)
 
-    @overload
-    def __call__(self, mod: IRModule, ctx: PassContext | None = None) -> IRModule: ...
-    @overload
-    def __call__(self, mod: ModuleOp, ctx: PassContext | None = None) -> ModuleOp: ...
-    @overload
-    def __call__(self, mod: FuncOp, ctx: PassContext | None = None) -> FuncOp: ...
-    def __call__(
-        self, mod: IRModule | ModuleOp | FuncOp, ctx: PassContext | None = None
-    ) -> IRModule | ModuleOp | FuncOp:
+    def __call__(self, mod: M, ctx: PassContext | None = None) -> M:
         """Run on a clone, under `ctx` (default: the current context)."""
         from relay.passes.runner import call
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +20,7 @@ from relay.passes import analyses, registry, requests
 from relay.passes.checking import Verifier
 from relay.passes.config import check_options, override
 from relay.passes.context import PassContext
-from relay.passes.info import DescribedPass, PassGroup, PassInfo, as_module, info_of, names_of
+from relay.passes.info import DescribedPass, M, PassGroup, PassInfo, as_module, info_of, names_of
 from relay.passes.instruments import PassInstrument
 from relay.passes.requirements import Providers, Requirements
 
@@ -181,20 +182,20 @@ class Told:
 
 def call(
     items: PassGroup | Sequence[ModulePass | PassGroup],
-    mod: IRModule | ModuleOp | FuncOp,
+    mod: M,
     ctx: PassContext | None = None,
     *,
     explicit: bool = False,
-) -> IRModule | ModuleOp | FuncOp:
+) -> M:
     """Clone the module or function, run the items on the clone, and return the clone in the form of the argument."""
     if ctx is not None:
         with instance(ctx, PassContext, "pass(mod, ctx)", "give a PassContext, or leave it out"):
             return call(items, mod, explicit=explicit)
     if isinstance(mod, FuncOp):
-        return call_on_function(items, mod, explicit)
+        return cast(M, call_on_function(items, mod, explicit))
     clone = as_module(mod).op.clone()
     Runner(clone).run(items, explicit=explicit)
-    return IRModule(clone) if isinstance(mod, IRModule) else clone
+    return cast(M, IRModule(clone) if isinstance(mod, IRModule) else clone)
 
 
 def call_on_function(items: PassGroup | Sequence[ModulePass | PassGroup], function: FuncOp, explicit: bool) -> FuncOp:
