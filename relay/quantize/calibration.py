@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -24,24 +25,27 @@ from relay import signature, symbols
 from relay.arguments import instance
 from relay.arguments import shown as argued
 from relay.compile.entry import build
-from relay.dialects.attributes import Array
+from relay.compile.progress import bar as progress_bar
+from relay.dialects import relay
+from relay.dialects.attributes import Array, int_values
+from relay.dialects.op import four, shape, two
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.passes.context import PassContext
 from relay.passes.info import as_module
 from relay.quantize import marks
-from relay.quantize.layers import layers_of
+from relay.quantize.layers import Layer, layers_of
 from relay.quantize.observing import fingerprint, observed, returning
-from relay.quantize.progress import Progress, shown
 from relay.quantize.samples import Sample, arrange
 from relay.quantize.statistics import FEATURES, Moments, Statistics, malformed
-from relay.quantize.windows import window_of
-from relay.quantize.worker import Job, Seen, run
+from relay.quantize.worker import Job, Seen, Window, run
 
 FORMAT = 1
 IN_FLIGHT = 8
 """The number of samples that an executor processes at a time."""
 WHERE = "calibration"
+
+Progress = Callable[[int], object]
 
 
 @dataclass(eq=False)
@@ -182,7 +186,7 @@ def calibrate(
     samples = (arrange(sample, inputs, found.samples + number) for number, sample in stream)
     first = list(islice(samples, 1))
     samples = chain(first, samples)
-    with tempfile.TemporaryDirectory() as folder, shown(progress, data, found.samples, limit) as bar:
+    with tempfile.TemporaryDirectory() as folder, _shown(progress, data, found.samples, limit) as bar:
         job = _prepare(function, str(Path(folder) / "observing.relay"), found.features, first)
         _drain(found, job, samples, executor, bar, checkpoint, every)
     if checkpoint is not None:
@@ -219,9 +223,40 @@ def _prepare(function: FuncOp, path: str, features: frozenset[str], first: Seque
     windows = {
         f"layer{layer.index}": window
         for layer in layers_of(function)
-        if "moments" in features and marks.integer(layer.anchor) and (window := window_of(layer)) is not None
+        if "moments" in features and marks.integer(layer.anchor) and (window := _window_of(layer)) is not None
     }
     return Job(path, tuple(inner), arguments, features, tuple(windows.items()))
+
+
+def _window_of(layer: Layer) -> Window | None:
+    """The layer's window; None if its input is not observed."""
+    anchor = layer.anchor
+    name = marks.name_of(anchor.data)
+    if name is None:
+        return None
+    if isinstance(anchor, relay.DenseOp):
+        return Window(name)
+    kernel = shape(anchor.kernel)
+    return Window(
+        name,
+        two(kernel[:2] if anchor.depthwise else kernel[1:3], "kernel"),
+        two(int_values(anchor.strides), "strides"),
+        four(int_values(anchor.padding), "padding"),
+        two(int_values(anchor.dilation), "dilation"),
+        anchor.groups.value.data,
+    )
+
+
+@contextmanager
+def _shown(wanted: bool | Progress | None, data: object, done: int, limit: int | None) -> Generator[Progress]:
+    """A context that yields the function to call with the number of samples done: `wanted` if it is a function, else
+    one that updates a progress bar."""
+    if callable(wanted):
+        yield wanted
+        return
+    counts = [count for count in (len(data) if isinstance(data, Sized) else None, limit) if count is not None]
+    with progress_bar(wanted, "calibrating", min(counts) if counts else None, done) as update:
+        yield lambda finished: update(finished, "")
 
 
 def _drain(

@@ -20,7 +20,7 @@ from relay.dialects.attributes import Array, elements, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, real, scale_attr
 from relay.interpreters.arithmetic import quantize_multiplier, quantize_multipliers, round_away
-from relay.quantize.layers import channel_axis, clamp_bounds, is_float
+from relay.quantize.layers import channel_axis, clamp_bounds, constant_before, is_float
 from relay.quantize.parameters import FIXED, Parameters, dtype_of_element
 from relay.quantize.rules import BINARY, mean_of, same_scale
 
@@ -242,16 +242,10 @@ def kernel_source(anchor: relay.Conv2dOp | relay.DenseOp) -> tuple[SSAValue, Arr
         wanted = channel_axis(anchor) if flat else 2 if constant.shape[3] == 1 else 3 if constant.shape[2] == 1 else -1
         if axis != wanted or int(zero_points[0]) != 0:
             return None
-    label = op.input.owner.label if isinstance(op.input.owner, relay.ConstantOp) else None
-    if constant.shape == shape(value):
-        return op.input, scales.astype(np.float32), int(zero_points[0])
-    attr = elements(constant.reshape(shape(value)), label="weight" if label is None else label.data)
-    new = relay.ConstantOp.make([], {"value": attr, "label": label}, like=anchor)
-    new.result.name_hint = op.input.name_hint
-    block = anchor.parent
-    assert block is not None
-    block.insert_op_before(new, anchor)
-    return new.result, scales.astype(np.float32), int(zero_points[0])
+    kernel = op.input
+    if constant.shape != shape(value):
+        kernel = constant_before(anchor, constant.reshape(shape(value)), op.input)
+    return kernel, scales.astype(np.float32), int(zero_points[0])
 
 
 def bias_source(bias: relay.BiasAddOp, data: Parameters, scales: Array) -> SSAValue | None:

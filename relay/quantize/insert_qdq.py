@@ -15,7 +15,7 @@ from relay.dialects.attributes import Array, elements, ints
 from relay.dialects.op import shape
 from relay.frontend.importing.builder import number, real, scale_attr
 from relay.quantize import marks
-from relay.quantize.layers import Layer, clamp_bounds, layers_of
+from relay.quantize.layers import Layer, clamp_bounds, constant_before, layers_of
 from relay.quantize.parameters import Parameters, of_range
 from relay.quantize.rules import BINARY, data_operands, fused_clamp, mean_of, same_scale
 from relay.quantize.weights import bias_codes, bias_scale
@@ -100,12 +100,8 @@ class Insertion:
     def reals(self, op: Operation, codes: Array, old: SSAValue, properties: dict[str, Attribute]) -> SSAValue:
         """Insert, before the op, a constant of quantized values with the label of `old`, and its `qnn.dequantize` with
         these properties; return the result of the latter."""
-        label = old.owner.label if isinstance(old.owner, relay.ConstantOp) else None
-        value = elements(codes, label="weight" if label is None else label.data)
-        constant = relay.ConstantOp.make([], {"value": value, "label": label}, like=op)
-        constant.result.name_hint = old.name_hint
-        result = qnn.DequantizeOp.make([constant.result], properties, like=op)
-        Rewriter.insert_op([constant, result], InsertPoint.before(op))
+        result = qnn.DequantizeOp.make([constant_before(op, codes, old)], properties, like=op)
+        Rewriter.insert_op(result, InsertPoint.before(op))
         return result.result
 
     def weights(self, layer: Layer) -> None:

@@ -11,10 +11,11 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.byoc.regions import constant_of
 from relay.dialects import relay
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array, elements, to_numpy
 from relay.dialects.op import is_tensor, rank
 from relay.transforms.location import words
 
@@ -127,3 +128,13 @@ def names_of(op: Operation) -> Iterator[str]:
 def matches(op: Operation, pattern: str) -> bool:
     """Whether one of the op's names matches a pattern with `*`, `?` and `[...]`."""
     return any(fnmatchcase(name, pattern) for name in names_of(op))
+
+
+def constant_before(op: Operation, array: Array, old: SSAValue | None) -> SSAValue:
+    """Insert a constant before the op, with the label and the name of the constant that it replaces."""
+    label = old.owner.label if old is not None and isinstance(old.owner, relay.ConstantOp) else None
+    value = elements(array, label="weight" if label is None else label.data)
+    new = relay.ConstantOp.make([], {"value": value, "label": label}, like=op)
+    new.result.name_hint = None if old is None else old.name_hint
+    Rewriter.insert_op(new, InsertPoint.before(op))
+    return new.result

@@ -114,12 +114,6 @@ def check_method(method: str, percentile: float, where: str) -> str:
     return METHODS[method][1]
 
 
-def clipped(reals: Array, parameters: Parameters) -> Array:
-    """Quantize real numbers: `clip(rint(x / scale) + zero_point, low, high)`, integers in float64."""
-    steps: Array = np.rint(reals / parameters.scale) + parameters.zero_point
-    return np.clip(steps, parameters.low, parameters.high)
-
-
 def _counts(found: Statistics) -> Array:
     assert found.counts is not None
     return found.counts

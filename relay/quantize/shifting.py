@@ -6,15 +6,13 @@ Source: Nagel et al., Data-Free Quantization Through Weight Equalization and Bia
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, elements
+from relay.dialects.attributes import Array
 from relay.dialects.op import shape
 from relay.quantize import marks
-from relay.quantize.layers import Layer
+from relay.quantize.layers import Layer, constant_before
 
 
 def corrected_bias(layer: Layer, rounded: Array, means: Array) -> Array:
@@ -38,29 +36,16 @@ def corrected_bias(layer: Layer, rounded: Array, means: Array) -> Array:
 def set_weights(layer: Layer, weights: Array) -> None:
     """Replace the layer's weights, given in the shape of `Layer.weights`."""
     array = np.ascontiguousarray(weights.astype(np.float32)).reshape(shape(layer.anchor.kernel))
-    new = constant_before(layer, array, layer.anchor.kernel)
-    layer.anchor.operands[1] = new
+    layer.anchor.operands[1] = constant_before(layer.anchor, array, layer.anchor.kernel)
 
 
 def set_bias(layer: Layer, bias: Array) -> None:
     """Replace the layer's bias, or add one."""
     if layer.bias is not None:
-        layer.bias.operands[1] = constant_before(layer, bias, layer.bias.bias)
+        layer.bias.operands[1] = constant_before(layer.anchor, bias, layer.bias.bias)
         return
     old = layer.anchor.result
-    new = relay.BiasAddOp.make([old, constant_before(layer, bias, None)], like=layer.anchor)
+    new = relay.BiasAddOp.make([old, constant_before(layer.anchor, bias, None)], like=layer.anchor)
     marks.move(layer.anchor, new)
     Rewriter.insert_op(new, InsertPoint.after(layer.anchor))
     old.replace_uses_with_if(new.result, lambda use: use.operation is not new)
-
-
-def constant_before(layer: Layer, array: Array, old: SSAValue | None) -> SSAValue:
-    """Insert a constant before the layer, with the label of the constant that it replaces."""
-    label: StringAttr | None = None
-    if old is not None and isinstance(old.owner, relay.ConstantOp):
-        label = old.owner.label
-    value = elements(array, label="weight" if label is None else label.data)
-    op = relay.ConstantOp.make([], {"value": value, "label": label}, like=layer.anchor)
-    op.result.name_hint = None if old is None else old.name_hint
-    Rewriter.insert_op(op, InsertPoint.before(layer.anchor))
-    return op.result
