@@ -350,7 +350,15 @@ def gather_nd(p: Parameters, x: Array, indices: Array) -> Array:
     return x[tuple(np.clip(each, 0, size - 1) for each, size in zip(axes, x.shape, strict=False))]
 
 
+PLAIN = """
+    abs add ceil equal floor greater left_shift less logical_and maximum minimum multiply negative right_shift subtract
+    where
+    """.split()
+"""The formulas that are numpy's functions of the same name."""
+
 FORMULAS: Mapping[str, Formula] = {
+    **{name: plain(getattr(np, name)) for name in PLAIN},
+    **{name: of_floats(getattr(np, name)) for name in ("exp", "log", "sqrt", "tanh")},
     "nn.conv2d": convolution,
     "nn.dense": dense,
     "nn.batch_matmul": matrices,
@@ -372,28 +380,8 @@ FORMULAS: Mapping[str, Formula] = {
     "argmin": extreme(np.argmin),
     "take": take,
     "divide": divide,
-    "logical_and": plain(np.logical_and),
-    "equal": plain(np.equal),
-    "greater": plain(np.greater),
-    "less": plain(np.less),
-    "where": plain(np.where),
-    "negative": plain(np.negative),
-    "abs": plain(np.abs),
-    "floor": plain(np.floor),
-    "ceil": plain(np.ceil),
-    "sqrt": of_floats(np.sqrt),
     "rsqrt": of_floats(lambda x: 1 / np.sqrt(x)),
-    "exp": of_floats(np.exp),
-    "log": of_floats(np.log),
-    "tanh": of_floats(np.tanh),
     "sigmoid": of_floats(lambda x: 1 / (1 + np.exp(-x))),
-    "add": plain(np.add),
-    "subtract": plain(np.subtract),
-    "multiply": plain(np.multiply),
-    "left_shift": plain(np.left_shift),
-    "right_shift": plain(np.right_shift),
-    "maximum": plain(np.maximum),
-    "minimum": plain(np.minimum),
     "sum": reduced(np.add),
     "max": reduced(np.maximum),
     "min": reduced(np.minimum),
