@@ -70,13 +70,8 @@ def script(command: Command) -> str:
         ),
         "EDITS": " | ".join(edits) or "''",
         "FLAGS": shlex.quote(" ".join(name for option in command.options for name in option.names)),
-        "NAME": command.name,
-        "F": function,
     }
-    text = SCRIPT
-    for key, value in given.items():
-        text = text.replace(f"@{key}@", value)
-    return text
+    return command.filled(SCRIPT, given)
 
 
 def case(option: Option, function: str) -> str:

@@ -62,13 +62,8 @@ def script(command: Command) -> str:
             for step in options
         ),
         "OPTIONS": "\n".join(line(option, command) for option in command.options),
-        "NAME": command.name,
-        "F": command.function,
     }
-    text = SCRIPT
-    for key, value in given.items():
-        text = text.replace(f"@{key}@", value)
-    return text
+    return command.filled(SCRIPT, given)
 
 
 def line(option: Option, command: Command) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,3 +45,10 @@ class Command:
     def function(self) -> str:
         """The prefix of the names of the generated shell functions."""
         return "_" + self.name.replace("-", "_")
+
+    def filled(self, script: str, given: Mapping[str, str]) -> str:
+        """The script with `@KEY@` replaced by the text given for it, `@NAME@` by the command's name, `@F@` by
+        `function`."""
+        for key, text in {**given, "NAME": self.name, "F": self.function}.items():
+            script = script.replace(f"@{key}@", text)
+        return script

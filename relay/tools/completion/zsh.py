@@ -66,13 +66,8 @@ def script(command: Command) -> str:
         "ARGUMENTS": "\n".join(
             f"        {line} \\" for option in command.options for line in specifications(option, command.function)
         ),
-        "NAME": command.name,
-        "F": command.function,
     }
-    text = SCRIPT
-    for key, value in given.items():
-        text = text.replace(f"@{key}@", value)
-    return text
+    return command.filled(SCRIPT, given)
 
 
 def specifications(option: Option, function: str) -> list[str]:
