@@ -11,12 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from relay.byoc import registry
-from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
+from relay.byoc.compiler import Compiler, Refusal
 from relay.dialects.plain import from_attribute, to_attribute
 from relay.errors import InvalidArgument, Malformed
 
@@ -78,9 +76,6 @@ class _ExactPart(Compiler):
         difference = compiler.difference or "its integers may be others"
         self.refusal = Refusal(f"integers must be exact, and {compiler.name}'s are not: {difference}")
 
-    def missing(self) -> str | None:
-        return self.compiler.missing()
-
     def patterns(self) -> Sequence[Entry]:
         return [self._checked(entry) for entry in self.compiler.patterns()]
 
@@ -95,30 +90,16 @@ class _ExactPart(Compiler):
         answer = self.compiler.supports(op)
         return self.refusal if answer and not self.compiler.exact else answer
 
-    def before_annotation(self) -> Sequence[ModulePass]:
-        return self.compiler.before_annotation()
-
-    def on_functions(self) -> Sequence[ModulePass]:
-        return self.compiler.on_functions()
-
-    def cost(self, ops: Sequence[Operation]) -> float | None:
-        return self.compiler.cost(ops)
-
-    def regions(self, ops: Sequence[Operation]) -> Sequence[Sequence[Operation]] | Refusal:
-        return self.compiler.regions(ops)
-
     def off_by(self, ops: Sequence[Operation]) -> int | None:
         return 0
 
-    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact | Refusal | FuncOp:
-        return self.compiler.compile(function, build)
-
 
 FACTS = ("name", "version", "exact", "difference", "extra", "layouts", "kernel_layouts", "hoists", "faults")
+METHODS = ("missing", "before_annotation", "on_functions", "cost", "regions", "compile")
 """The class attributes of a compiler that `exact_part` copies to the class that wraps it."""
 
 
 def exact_part(compiler: Compiler) -> Compiler:
     """The compiler, wrapped to refuse every entry and op that is not exact."""
-    facts = {key: getattr(compiler, key) for key in FACTS}
+    facts = {key: getattr(compiler, key) for key in (*FACTS, *METHODS)}
     return type("ExactPart", (_ExactPart,), facts)(compiler)
