@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import onnxruntime
 
-Array = npt.NDArray[Any]
-Form = tuple[tuple[int, ...], np.dtype[Any]]
+from relay.runtime.memory import Array, Form
+from relay.runtime.programs import threads_of
+
 ERRORS = 3
 """The log severity from which messages are shown: errors, but no warnings."""
 
@@ -40,4 +38,4 @@ def load(
     artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
 ) -> Session:
     """Load a model; `params["threads"]` is the number of threads, by default 1."""
-    return Session(artifact, int(params["threads"]) if "threads" in params else 1)
+    return Session(artifact, threads_of(params))

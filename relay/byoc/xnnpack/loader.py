@@ -7,15 +7,11 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryFile
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-Array = npt.NDArray[Any]
-Form = tuple[tuple[int, ...], np.dtype[Any]]
-
+from relay.runtime.memory import Array, Form
+from relay.runtime.programs import threads_of
 
 STDERR = 2
 _lock = threading.Lock()
@@ -69,16 +65,12 @@ class Session:
                 array[...] = self._interpreter.get_tensor(number)
 
 
-def _threads(params: Mapping[str, Array]) -> int:
-    return int(params["threads"]) if "threads" in params else 1
-
-
 def load(
     artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
 ) -> Session:
     """Load a .tflite file to be run by XNNPACK; LiteRT's optimised kernels compute the ops that XNNPACK does not
     take."""
-    return Session(artifact, OpResolverType.BUILTIN, _threads(params))
+    return Session(artifact, OpResolverType.BUILTIN, threads_of(params))
 
 
 def load_reference(
