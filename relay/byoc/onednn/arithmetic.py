@@ -9,17 +9,14 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.byoc import rescaling
 from relay.byoc.kernels import Row
-from relay.byoc.onednn.products import LARGEST
 from relay.byoc.onednn.program import Scaling, Step, Tensor
-from relay.byoc.onednn.writer import Writer, scaling, type_refusal
-from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes, dtype
+from relay.byoc.onednn.writer import Post, Writer, clipped, limits, reals, scaling, type_refusal
+from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes, dtype
 from relay.byoc.refusals import CODES, FLOAT, scale_refusal
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import shape
-
-Post = tuple[tuple[str, float, float], ...]
 
 
 def binary_refusal(op: relay.BinaryOp) -> str | None:
@@ -78,11 +75,6 @@ def curve(algorithm: str, alpha: float = 0.0) -> Row[Writer]:
     )
 
 
-def limits(bounds: Bounds) -> tuple[float, float]:
-    low, high = bounds
-    return (-LARGEST if low is None else low, LARGEST if high is None else high)
-
-
 def write_clip(writer: Writer, op: relay.ClipOp) -> None:
     """Generate a clip; quantized values are clipped as floats."""
     source, bounds = writer.read(op.input), limits(clip_bounds(op))
@@ -108,10 +100,6 @@ def sides(op: qnn.QnnBinaryOp) -> tuple[Codes, Codes, Codes]:
     )
 
 
-def clipped(bounds: Bounds) -> Post:
-    return () if bounds == (None, None) else (("clip", *limits(bounds)),)
-
-
 def write_sum(writer: Writer, op: qnn.AddOp | qnn.SubtractOp) -> None:
     """Generate `lhs_scale * lhs +- rhs_scale * rhs` of the quantized values. The contribution of the zero points is one
     constant, added afterwards."""
@@ -133,8 +121,7 @@ def write_product(writer: Writer, op: qnn.MulOp) -> None:
     left, right, target = sides(op)
     result = writer.temporary(shape(op.result), FLOAT)
     first, second, _ = pair(writer.real(op.lhs, left), writer.real(op.rhs, right), result)
-    low, high = (None if b is None else (b - target.zero_point) * target.scale for b in code_bounds(op))
-    writer.emit(Step("binary", (first, second), result, "mul", post=clipped((low, high))))
+    writer.emit(Step("binary", (first, second), result, "mul", post=clipped(reals(code_bounds(op), target))))
     writer.coded(result, op.result, target)
 
 
@@ -163,9 +150,8 @@ def write_requantize(writer: Writer, op: qnn.RequantizeOp) -> None:
         scalings = {"src": scaling(source), "dst": scaling(target)}
         writer.reorder(writer.read(op.input), writer.define(op.result), scalings)
         return
-    low, high = (None if b is None else (b - target.zero_point) * target.scale for b in bounds)
     real, clamped = writer.real(op.input, source), writer.temporary(shape(op.input), FLOAT)
-    eltwise(writer, "clip", real, clamped, *limits((low, high)))
+    eltwise(writer, "clip", real, clamped, *limits(reals(bounds, target)))
     writer.coded(clamped, op.result, target)
 
 

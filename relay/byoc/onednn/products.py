@@ -8,13 +8,11 @@ import numpy as np
 
 from relay.byoc import rescaling
 from relay.byoc.onednn.program import Array, Scaling, Step, Tensor
-from relay.byoc.onednn.writer import Writer, scaling
+from relay.byoc.onednn.writer import Post, Writer, clipped, reals, scaling
 from relay.byoc.quantized import Codes, Product, Quantization, Window, dtype
 from relay.byoc.refusals import CODES, FLOAT
 from relay.dialects.attributes import Array as Numbers
 from relay.dialects.op import rank, shape
-
-LARGEST = float(np.finfo(np.float32).max)
 
 
 def refusal(product: Product) -> str | None:
@@ -141,12 +139,7 @@ def _scalings(product: Product, axes: tuple[int, ...]) -> dict[str, Scaling]:
     }
 
 
-def _clamp(product: Product) -> tuple[tuple[str, float, float], ...]:
+def _clamp(product: Product) -> Post:
     """The clamp as a post-op, in real units, since it precedes the scaling of the result."""
-    low, high = product.low, product.high
-    if low is None and high is None:
-        return ()
-    if product.quantization is not None:
-        output = product.quantization.output
-        low, high = (None if b is None else (b - output.zero_point) * output.scale for b in (low, high))
-    return (("clip", -LARGEST if low is None else low, LARGEST if high is None else high),)
+    bounds = product.low, product.high
+    return clipped(bounds if product.quantization is None else reals(bounds, product.quantization.output))

@@ -8,16 +8,19 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.onednn.program import Program, Scaling, Step, Tensor
-from relay.byoc.quantized import Codes, dtype
+from relay.byoc.quantized import Bounds, Codes, dtype
 from relay.byoc.refusals import FLOAT
 from relay.byoc.regions import Region, Values
 from relay.dialects.attributes import Array
 from relay.dialects.op import rank, shape
 
+LARGEST = float(np.finfo(np.float32).max)
 TO_FIRST = (0, 3, 1, 2)
 """The permutation of NHWC images: oneDNN's logical order of axes is NCHW; in memory channels stay last."""
 MOST_AXES = 6
 """The maximum rank of elementwise primitives; reorders support more."""
+
+Post = tuple[tuple[str, float, float], ...]
 
 
 def type_refusal(op: Operation, *allowed: str) -> str | None:
@@ -29,6 +32,22 @@ def type_refusal(op: Operation, *allowed: str) -> str | None:
         if rank(value) > MOST_AXES:
             return f"it has more than {MOST_AXES} axes"
     return None
+
+
+def limits(bounds: Bounds) -> tuple[float, float]:
+    low, high = bounds
+    return (-LARGEST if low is None else low, LARGEST if high is None else high)
+
+
+def clipped(bounds: Bounds) -> Post:
+    """The clamp to these bounds as a post-op."""
+    return () if bounds == (None, None) else (("clip", *limits(bounds)),)
+
+
+def reals(bounds: Bounds, codes: Codes) -> Bounds:
+    """The real numbers that codes used as bounds stand for."""
+    low, high = (None if bound is None else (bound - codes.zero_point) * codes.scale for bound in bounds)
+    return low, high
 
 
 def scaling(codes: Codes) -> Scaling:
