@@ -15,7 +15,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -182,31 +182,22 @@ def plug_ins() -> list[str] | None:
     return found
 
 
-class LazyRebuild:
-    """An executable from the cache, which is rebuilt when its source texts or exported files are requested."""
-
-    def __init__(self, build: Callable[[IRModule | bytes], Executable], content: IRModule | bytes | mmap):
-        self.build, self.content = build, content if isinstance(content, bytes | mmap) else content.clone()
-
-    @cached_property
-    def library(self) -> Library:
-        """The library of the rebuilt executable."""
-        return self.build(bytes(self.content) if isinstance(self.content, mmap) else self.content).library
-
-
 def find(
     key: str, content: IRModule | bytes | mmap, build: Callable[[IRModule | bytes], Executable]
 ) -> Executable | None:
     """The executable in the cache under the key; None if there is none. The cache does not keep its source texts: when
     one is requested, `build` compiles the model (`content`, a module or the bytes of a file) again."""
     kept = store()
-    rebuilt = LazyRebuild(build, content)
+    if kept is None:
+        return None
+    own = content if isinstance(content, bytes | mmap) else content.clone()
+    rebuilt = cache(lambda: build(bytes(own) if isinstance(own, mmap) else own).library)
     more: Mapping[str, Callable[[], str]] = {}
     if not isinstance(content, bytes | mmap):
         from relay.lowering import externals
 
         more = externals.sources(content.op)
-    return None if kept is None else _loaded(kept, key, lambda: rebuilt.library, more)
+    return _loaded(kept, key, rebuilt, more)
 
 
 def _loaded(
@@ -277,12 +268,8 @@ def keyed(request: Request) -> KeyedRequest | None:
     """The request with its cache key, computed without importing the compiler; None if such a key cannot describe the
     build: it has other arguments (such as a pipeline), a context or dialects that a program registers, or `build` may
     reject its arguments."""
-    if any(
-        part is not None
-        for part in (
-            *(request.params, request.pipeline, request.records, request.external, request.exact, request.maximum),
-        )
-    ):
+    more = (request.params, request.pipeline, request.records, request.external, request.exact, request.maximum)
+    if any(part is not None for part in more):
         return None
     model, target, opt_level = request.model, request.target, request.opt_level
     if store() is None or not isinstance(model, str | bytes | os.PathLike) or not isinstance(target, str):
