@@ -74,13 +74,8 @@ class CachesInPlace(Pass):
             return copy
 
         found, _ = in_place(at, named, self.size, self.maximum, dict(zip(others, given, strict=True)))
-        block = op.body.block
-        for each in list(block.ops):
-            block.erase_op(each, safe_erase=False)
-        moved = list(found.body.block.ops)
-        for each in moved:
-            each.detach()
-        block.add_ops(moved)
+        op.body.detach_block(0)
+        op.body.add_block(found.body.detach_block(0))
 
 
 def terms(name: str) -> list[str]:
