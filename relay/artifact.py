@@ -47,6 +47,12 @@ class CompiledFunction:
     device: str = ""
 
 
+def symbol_of(function: FuncOp) -> str:
+    """The name of the function in the compiled code."""
+    symbol = function.attributes.get(SYMBOL)
+    return symbol.data if isinstance(symbol, StringAttr) else function.sym_name.data
+
+
 def declare(function: FuncOp, made: CompiledFunction) -> FuncOp:
     """A declaration that replaces the function and holds the compiled result in its attributes."""
     name = function.sym_name.data

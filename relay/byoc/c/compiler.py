@@ -6,10 +6,11 @@ import shlex
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from relay import target
+from relay.artifact import symbol_of
 from relay.byoc.c import artifact, host, toolchain
 from relay.byoc.c.emit import emit, refusal
 from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
@@ -51,20 +52,7 @@ class CCompiler(Compiler):
         outside = [] if self.embed or CONSTANTS in function.attributes else host.outside(program)
         text = host.text(program, symbol, outside)
         flags = [*shlex.split(self.flags), *["-march=native"] * self.native]
-        features = sorted(cpu_features()) if self.native else []
+        features = sorted(target.host().features) if self.native else []
         header = artifact.Header(symbol, program.arena, [c.name for c in outside], features)
         code = toolchain.shared_object(text, flags, self.cc, build.target.triple)
         return Artifact(artifact.write(header, code), {c.name: c.array for c in outside}, {"c": text})
-
-
-def symbol_of(function: FuncOp) -> str:
-    """The name of the C function."""
-    symbol = function.attributes.get("global_symbol")
-    return symbol.data if isinstance(symbol, StringAttr) else function.sym_name.data
-
-
-def cpu_features() -> frozenset[str]:
-    """The features of this machine's CPU, under LLVM's names."""
-    from relay.target import host as here
-
-    return here().features

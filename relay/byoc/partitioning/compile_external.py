@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -249,7 +249,7 @@ def made_of(compiler: Compiler, function: FuncOp, made: Artifact) -> CompiledFun
     if (size := count_of(made.workspace)) > 0:
         types = FunctionType.from_lists(types.inputs.data, [*types.outputs.data, TensorType(byte, [size])])
     return CompiledFunction(
-        symbol_of(function),
+        artifact.symbol_of(function),
         compiler.name,
         compiler.version,
         types,
@@ -280,9 +280,3 @@ def as_prefix(text: object) -> str:
     if not isinstance(text, str) or not (text == "" or (text.isascii() and text.isidentifier())):
         raise ValueError(f"its device is {text!r}, no identifier of C")
     return text
-
-
-def symbol_of(function: FuncOp) -> str:
-    """The name of the function in the compiled code."""
-    symbol = function.attributes.get(artifact.SYMBOL)
-    return symbol.data if isinstance(symbol, StringAttr) else function.sym_name.data
