@@ -226,14 +226,6 @@ def write_mean(writer: Writer, op: qnn.MeanOp) -> None:
     writer.coded(total, op.result, codes(op.output_scale, op.output_zero_point))
 
 
-def bias_refusal(op: relay.BiasAddOp) -> str | None:
-    return type_refusal(op, FLOAT)
-
-
-def clip_refusal(op: relay.ClipOp) -> str | None:
-    return type_refusal(op, FLOAT, *CODES)
-
-
 def maximum_refusal(op: relay.BinaryOp) -> str | None:
     if constant_of(op.lhs) is not None and constant_of(op.rhs) is not None:
         return "both operands are constants"
@@ -247,7 +239,7 @@ ROWS: dict[type[Operation], Row[Writer]] = {
     relay.DivideOp: Row(quotient_refusal, binary("div").write),
     relay.MaximumOp: Row(maximum_refusal, binary("max").write),
     relay.MinimumOp: Row(maximum_refusal, binary("min").write),
-    relay.BiasAddOp: Row(bias_refusal, write_bias),
+    relay.BiasAddOp: Row(lambda op: type_refusal(op, FLOAT), write_bias),
     relay.NegativeOp: curve("linear", -1.0),
     relay.AbsOp: curve("abs"),
     relay.SqrtOp: curve("sqrt"),
@@ -255,7 +247,7 @@ ROWS: dict[type[Operation], Row[Writer]] = {
     relay.LogOp: curve("log"),
     relay.SigmoidOp: curve("logistic"),
     relay.TanhOp: curve("tanh"),
-    relay.ClipOp: Row(clip_refusal, write_clip),
+    relay.ClipOp: Row(lambda op: type_refusal(op, FLOAT, *CODES), write_clip),
     relay.SoftmaxOp: Row(lambda op: type_refusal(op, FLOAT), write_float_softmax),
     relay.SumOp: reduction("reduce_sum"),
     relay.MaxOp: reduction("reduce_max"),

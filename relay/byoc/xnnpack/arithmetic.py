@@ -149,10 +149,6 @@ def write_mean(writer: Writer, op: qnn.MeanOp) -> None:
     writer.emit("MEAN", [data, writer.integers(op.axes())], op.result, {"keep_dims": bool(op.keepdims.value.data)})
 
 
-def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
-    return type_refusal(op, *CODES) or rescaling.softmax_refusal(op)
-
-
 def write_softmax(writer: Writer, op: qnn.SoftmaxOp) -> None:
     """Write a quantized softmax; since only differences of values matter, any zero point of the input is accepted."""
     scale = op.input_scale.value.data
@@ -227,10 +223,6 @@ def write_cast(writer: Writer, op: relay.CastOp) -> None:
     writer.emit("CAST", [op.input], op.result, options)
 
 
-def cast_refusal(op: relay.CastOp) -> str | None:
-    return type_refusal(op, *NUMBERS, "int64", "bool")
-
-
 def where_refusal(op: relay.WhereOp) -> str | None:
     return None if dtype(op.result).name in NUMBERS else f"it selects {dtype(op.result)}"
 
@@ -260,7 +252,7 @@ ROWS: dict[type[Operation], Row[Writer]] = {
     relay.CeilOp: plain("CEIL", FLOAT),
     relay.RoundOp: never("TFLite's ROUND takes halves to even"),
     relay.ClipOp: Row(lambda op: type_refusal(op, *NUMBERS, *CODES), write_clip),
-    relay.CastOp: Row(cast_refusal, write_cast),
+    relay.CastOp: Row(lambda op: type_refusal(op, *NUMBERS, "int64", "bool"), write_cast),
     relay.SoftmaxOp: Row(lambda op: type_refusal(op, FLOAT), write_float_softmax),
     relay.SumOp: reduction("SUM", *NUMBERS),
     relay.MaxOp: reduction("REDUCE_MAX", FLOAT, *CODES),
@@ -276,7 +268,7 @@ ROWS: dict[type[Operation], Row[Writer]] = {
     qnn.SubtractOp: binary("SUB"),
     qnn.MulOp: binary("MUL"),
     qnn.MeanOp: Row(mean_refusal, write_mean),
-    qnn.SoftmaxOp: Row(softmax_refusal, write_softmax),
+    qnn.SoftmaxOp: Row(lambda op: type_refusal(op, *CODES) or rescaling.softmax_refusal(op), write_softmax),
     qnn.SigmoidOp: curve("LOGISTIC"),
     qnn.TanhOp: curve("TANH"),
     qnn.DynamicQuantizeOp: never("codes whose scale is found at run time have no place in a .tflite tensor"),
