@@ -229,7 +229,8 @@ def _prepare(function: FuncOp, path: str, features: frozenset[str], first: Seque
 
 
 def _window_of(layer: Layer) -> Window | None:
-    """The layer's window; None if its input is not observed."""
+    """The geometry of the windows of its input that the layer multiplies with weights; None if the input is not among
+    the tensors whose values calibration observes."""
     anchor = layer.anchor
     name = marks.name_of(anchor.data)
     if name is None:
