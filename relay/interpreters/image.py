@@ -8,7 +8,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values
 from relay.interpreters.arithmetic import Int64, round_away, truncating_divide
 from relay.interpreters.meaning import Meanings
-from relay.interpreters.nn import in_its_layout
+from relay.interpreters.nn import channels_last
 from relay.interpreters.resizing import resize, rule_of
 
 ONE = 1 << 10
@@ -86,4 +86,4 @@ def resize2d(op: relay.Resize2dOp, data: Array) -> Array:
     return (total if kind == "f" else np.trunc(total + np.float32(0.5))).astype(data.dtype)
 
 
-MEANINGS: Meanings = {relay.Resize2dOp: in_its_layout(resize2d)}
+MEANINGS: Meanings = {relay.Resize2dOp: channels_last(resize2d)}

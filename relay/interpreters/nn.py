@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from relay.dialects import relay
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
 from relay.dialects.element_types import wider_dtype
 from relay.dialects.layout import Layout, steps
@@ -55,17 +55,6 @@ def in_layout(array: Array, source: Layout, target: Layout) -> Array:
     return np.ascontiguousarray(array)
 
 
-def pad_image(data: Array, padding: tuple[int, ...], value: float) -> Array:
-    """Surround NHWC data by `value`."""
-    top, left, bottom, right = padding
-    if not any(padding):
-        return data
-    n, h, w, c = data.shape
-    result = np.full((n, h + top + bottom, w + left + right, c), value, data.dtype)
-    result[:, top : top + h, left : left + w] = data
-    return result
-
-
 def window_cells(
     padded: Array, window: tuple[int, int], strides: tuple[int, ...], dilation: tuple[int, ...] = (1, 1)
 ) -> Iterator[tuple[int, int, Array]]:
@@ -98,7 +87,8 @@ def nhwc(op: relay.Conv2dBase, data: Array, kernel: Array, separable: bool) -> A
     """A 2D convolution of NHWC data with an OHWI kernel, or with an HWOI kernel if `separable` (each channel is
     convolved by itself). All layouts use this function, so that floats are added in the same order."""
     strides, dilation = int_values(op.strides), int_values(op.dilation)
-    padded = pad_image(data, int_values(op.padding), 0)
+    top, left, bottom, right = int_values(op.padding)
+    padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
     out = wider_dtype(dtype_of(op.out_dtype))
     if separable:
         return depthwise(padded, kernel, strides, dilation, out)
@@ -155,11 +145,11 @@ def dense_windows(
     return result
 
 
-def conv2d(op: relay.Conv2dOp, data: Array, kernel: Array) -> Array:
+def conv2d(op: relay.Conv2dOp | qnn.Conv2dOp, data: Array, kernel: Array) -> Array:
     return convolve(op, centred(data, number(op.input_zero_point)), centred(kernel, number(op.kernel_zero_point)))
 
 
-def dense(op: relay.DenseOp, data: Array, kernel: Array) -> Array:
+def dense(op: relay.DenseOp | qnn.DenseOp, data: Array, kernel: Array) -> Array:
     data, kernel = centred(data, number(op.input_zero_point)), centred(kernel, number(op.kernel_zero_point))
     return matrix_product(data, kernel, wider_dtype(dtype_of(op.out_dtype)))
 
@@ -175,12 +165,13 @@ def bias_add(op: relay.BiasAddOp, data: Array, bias: Array) -> Array:
     return data + along(bias, op.axis.value.data, data.ndim)
 
 
-def in_its_layout(meaning: Callable[[Any, Array], Array]) -> Meaning:
-    """Turn a function of NHWC data into the meaning of an image op of any layout."""
+def channels_last(meaning: Callable[[Any, Array], Array]) -> Meaning:
+    """Turn a function `meaning(op, data)` on channels-last arrays into an op's reference implementation in numpy, which
+    takes and returns data in the op's own layout."""
 
-    def of(op: relay.Resize2dOp, data: Array) -> Array:
-        layout = Layout.parse(op.layout.data)
-        return in_layout(meaning(op, in_layout(data, layout, NHWC)), NHWC, layout)
+    def of(op: relay.SpatialOp | relay.SubpixelOp, data: Array) -> Array:
+        last = Layout.parse(f"N{''.join(sorted(op.axes.letters - {*'NC'}))}C")
+        return in_layout(meaning(op, in_layout(data, op.axes, last)), last, op.axes)
 
     return of
 

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values
-from relay.dialects.layout import Layout
 from relay.interpreters.arithmetic import Int64, code_range, truncating_divide
-from relay.interpreters.meaning import Meaning, Meanings
-from relay.interpreters.nn import in_layout
-
-
-def channels_last(meaning: Callable[..., Array]) -> Meaning:
-    """Turn a function `meaning(op, data)` on channels-last arrays into an op's reference implementation in numpy, which
-    takes and returns data in the op's own layout."""
-
-    def of(op: relay.SpatialOp, data: Array) -> Array:
-        last = Layout.parse(f"N{op.SPATIAL}C")
-        return in_layout(meaning(op, in_layout(data, op.axes, last)), last, op.axes)
-
-    return of
+from relay.interpreters.meaning import Meanings
+from relay.interpreters.nn import channels_last
 
 
 def lowest(data: Array) -> float | int:

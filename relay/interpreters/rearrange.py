@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values, to_numpy
-from relay.dialects.layout import Layout
-from relay.interpreters.arithmetic import Int64
 from relay.interpreters.meaning import Meanings
-from relay.interpreters.nn import NHWC, in_layout
+from relay.interpreters.nn import channels_last
 
 
 def batch_flatten(op: relay.BatchFlattenOp, x: Array) -> Array:
     return x.reshape(x.shape[0], -1) if x.size else x.reshape(op.result_shape())
 
 
-def mirrored(size: int, before: int, after: int, mode: str) -> Int64:
-    """For each position of an axis of `size` elements, padded by `before` and `after` positions, the index of the
-    element that is copied to it; `mode` is "EDGE", "REFLECT" or "SYMMETRIC"."""
-    at = np.arange(-before, size + after)
-    if mode == "EDGE":
-        return np.clip(at, 0, size - 1)
-    skip = int(mode == "REFLECT")
-    return np.where(at < 0, skip - 1 - at, np.where(at >= size, 2 * size - 1 - skip - at, at))
+MODES: dict[str, Literal["symmetric", "reflect", "edge"]] = {
+    "SYMMETRIC": "symmetric", "REFLECT": "reflect", "EDGE": "edge",
+}  # fmt: skip
 
 
 def mirror_pad(op: relay.MirrorPadOp, x: Array) -> Array:
-    for axis, (before, after) in enumerate(op.widths()):
-        if before or after:
-            x = x.take(mirrored(x.shape[axis], before, after, op.mode.data), axis)
-    return x
+    return np.pad(x, op.widths(), MODES[op.mode.data])
 
 
 def space_to_batch_nd(op: relay.SpaceToBatchNdOp, x: Array) -> Array:
@@ -57,23 +49,19 @@ def batch_to_space_nd(op: relay.BatchToSpaceNdOp, x: Array) -> Array:
 
 
 def depth_to_space(op: relay.DepthToSpaceOp, x: Array) -> Array:
-    layout, block = Layout.parse(op.layout.data), op.block_size.value.data
-    x = in_layout(x, layout, NHWC)
-    n, height, width, depth = x.shape
+    (n, height, width, depth), block = x.shape, op.block_size.value.data
     channels = depth // block**2
     result = np.empty((n, height * block, width * block, channels), x.dtype)
     for i, j in np.ndindex(block, block):
         here = i * block + j
         part = slice(here, None, block**2) if op.mode.data == "CRD" else slice(here * channels, (here + 1) * channels)
         result[:, i::block, j::block] = x[..., part]
-    return in_layout(result, NHWC, layout)
+    return result
 
 
 def space_to_depth(op: relay.SpaceToDepthOp, x: Array) -> Array:
-    layout, block = Layout.parse(op.layout.data), op.block_size.value.data
-    x = in_layout(x, layout, NHWC)
-    parts = [x[:, i::block, j::block] for i, j in np.ndindex(block, block)]
-    return in_layout(np.concatenate(parts, axis=-1), NHWC, layout)
+    block = op.block_size.value.data
+    return np.concatenate([x[:, i::block, j::block] for i, j in np.ndindex(block, block)], axis=-1)
 
 
 def dilate(op: relay.DilateOp, x: Array) -> Array:
@@ -93,8 +81,8 @@ MEANINGS: Meanings = {
     relay.MirrorPadOp: mirror_pad,
     relay.SpaceToBatchNdOp: space_to_batch_nd,
     relay.BatchToSpaceNdOp: batch_to_space_nd,
-    relay.DepthToSpaceOp: depth_to_space,
-    relay.SpaceToDepthOp: space_to_depth,
+    relay.DepthToSpaceOp: channels_last(depth_to_space),
+    relay.SpaceToDepthOp: channels_last(space_to_depth),
     relay.DilateOp: dilate,
     relay.FifoBufferOp: fifo_buffer,
 }

@@ -15,11 +15,10 @@ import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values
-from relay.dialects.layout import Layout
 from relay.dialects.relay.image import CROP
 from relay.interpreters.arithmetic import Int64
 from relay.interpreters.meaning import Meanings
-from relay.interpreters.nn import in_layout
+from relay.interpreters.nn import channels_last
 
 HALF = Fraction(1, 2)
 
@@ -161,18 +160,16 @@ def resize(data: Array, sizes: Sequence[int], rule: Rule) -> Array:
 
 
 def spatial(op: relay.ResizeOp | relay.UpsampleOp, data: Array) -> Array:
-    last = Layout.parse(f"N{op.SPATIAL}C")
-    data = in_layout(data, op.axes, last)
     if isinstance(op, relay.ResizeOp):
         sizes = list(int_values(op.size))
     else:
         sizes = [floor(n * factor + 0.5) for n, factor in zip(data.shape[1:-1], op.factors(), strict=True)]
-    return in_layout(resize(data, sizes, rule_of(op)), last, op.axes)
+    return resize(data, sizes, rule_of(op))
 
 
 MEANINGS: Meanings = {
-    relay.Resize1dOp: spatial,
-    relay.Resize3dOp: spatial,
-    relay.UpsamplingOp: spatial,
-    relay.Upsampling3dOp: spatial,
+    relay.Resize1dOp: channels_last(spatial),
+    relay.Resize3dOp: channels_last(spatial),
+    relay.UpsamplingOp: channels_last(spatial),
+    relay.Upsampling3dOp: channels_last(spatial),
 }

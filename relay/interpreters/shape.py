@@ -45,10 +45,7 @@ def gather_nd(op: relay.GatherNdOp, x: Array, indices: Array) -> Array:
 
 
 def pad(op: relay.PadOp, x: Array) -> Array:
-    widths = op.widths()
-    result = np.full([b + d + a for d, (b, a) in zip(x.shape, widths, strict=True)], to_numpy(op.pad_value), x.dtype)
-    result[tuple(slice(b, b + d) for d, (b, _) in zip(x.shape, widths, strict=True))] = x
-    return result
+    return np.pad(x, op.widths(), constant_values=to_numpy(op.pad_value))
 
 
 MEANINGS: Meanings = {

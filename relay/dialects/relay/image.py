@@ -16,16 +16,15 @@ from xdsl.dialects.builtin import (
     IntegerType,
     Signedness,
     StringAttr,
-    TensorType,
     f64,
 )
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import TENSOR, OneResultOp, Origin, Type, require, shape, tensor, two
-from relay.dialects.relay.nn import NHWC, image_layout
+from relay.dialects.op import Origin, Type, require, tensor, two
+from relay.dialects.relay.pooling import ImageOp
 
 FALSE = IntegerAttr.from_bool(False)
 CROP = "tf_crop_and_resize"
@@ -68,7 +67,7 @@ def resized_from(mode: str, method: str) -> Origin:
 
 
 @irdl_op_definition
-class Resize2dOp(OneResultOp):
+class Resize2dOp(ImageOp):
     """Resize height and width to `size`; `method` is `linear` or `nearest_neighbor`.
 
     Output position i is at `i * (in / out)` of the input, at `i * (in - 1) / (out - 1)` with `align_corners`, at `(i +
@@ -84,7 +83,6 @@ class Resize2dOp(OneResultOp):
 
     name = "relay.image.resize2d"
     ORIGIN: ClassVar[Origin] = Origin.AVERAGED
-    data = operand_def(TENSOR)
     size = prop_def(DenseArrayBase[IntegerType])
     method = prop_def(StringAttr, default_value=StringAttr("linear"))
     align_corners = prop_def(BoolAttr, default_value=FALSE)
@@ -95,28 +93,23 @@ class Resize2dOp(OneResultOp):
     cubic_exclude = prop_def(BoolAttr, default_value=FALSE)
     roi = prop_def(DenseArrayBase[Float64Type], default_value=NOWHERE)
     extrapolation_value = prop_def(FloatAttr, default_value=NOTHING)
-    layout = prop_def(StringAttr, default_value=NHWC)
 
     def infer(self) -> Sequence[Type]:
-        type, layout = tensor(self.data), image_layout(self.name, self.layout, self.data)
+        type, _ = tensor(self.data).element_type, self.axes
         if self.coordinate_transformation_mode is None:
             require(self.method.data in ("linear", "nearest_neighbor"), f"{self.name}: unknown method {self.method}")
             both = self.align_corners.value.data and self.half_pixel_centers.value.data
             require(not both, f"{self.name}: align_corners and half_pixel_centers exclude each other")
         else:
             modes = self.coordinate_transformation_mode.data, self.rounding_method.data
-            check_rule(self.name, type.element_type, self.method.data, *modes)
-            check_region(self.name, type.element_type, modes[0], self.roi, self.extrapolation_value.value.data, 2)
-        require(isinstance(type.element_type, AnyFloat | IntegerType), f"{self.name}: takes floats or integers")
+            check_rule(self.name, type, self.method.data, *modes)
+            check_region(self.name, type, modes[0], self.roi, self.extrapolation_value.value.data, 2)
+        require(isinstance(type, AnyFloat | IntegerType), f"{self.name}: takes floats or integers")
         rows, columns = two(int_values(self.size), f"{self.name}: size")
         require(rows > 0 and columns > 0, f"{self.name}: size must be positive")
-        sizes = layout.sizes(shape(self.data)) | {"H": rows, "W": columns}
-        return [TensorType(type.element_type, layout.dims(sizes))]
+        return self.of_sizes([rows, columns])
 
     @property
     def origin(self) -> Origin:
         mode = self.coordinate_transformation_mode
         return resized_from("" if mode is None else mode.data, self.method.data)
-
-    def independent_along(self, axis: int) -> bool:
-        return image_layout(self.name, self.layout, self.data).axes[axis].upper() in "NC"

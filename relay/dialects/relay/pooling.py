@@ -45,6 +45,20 @@ class SpatialOp(OneResultOp, ABC):
         return self.axes.axes[axis].upper() in "NC"
 
 
+class ImageOp(SpatialOp, ABC):
+    """An op on an image, whose layout may split the channels (`NHWC4c`)."""
+
+    SPATIAL: ClassVar[str] = "HW"
+    layout = prop_def(StringAttr, default_value=NHWC)
+
+    @property
+    def axes(self) -> Layout:
+        return image_layout(self.name, self.layout, self.data)
+
+    def sizes(self) -> dict[str, int]:
+        return self.axes.sizes(shape(self.data))
+
+
 class PoolOp(SpatialOp, ABC):
     """A reduction over windows along the spatial axes; attributes have one integer per axis, `padding` lists the
     amounts before each axis, then those after. Cells outside the data are excluded. Strides and dilation that are not
@@ -139,20 +153,11 @@ class MaxPool1dOp(MaxPoolBase):
     SPATIAL: ClassVar[str] = "W"
 
 
-class Pool2dOp(PoolOp, ABC):
-    """A window over height and width; the layout may split the channels (`NHWC4c`)."""
+class Pool2dOp(ImageOp, PoolOp, ABC):
+    """A window over height and width."""
 
-    SPATIAL: ClassVar[str] = "HW"
     strides = prop_def(DenseArrayBase[IntegerType], default_value=ONE_ONE)
     padding = prop_def(DenseArrayBase[IntegerType], default_value=ZEROS)
-    layout = prop_def(StringAttr, default_value=NHWC)
-
-    @property
-    def axes(self) -> Layout:
-        return image_layout(self.name, self.layout, self.data)
-
-    def sizes(self) -> dict[str, int]:
-        return self.axes.sizes(shape(self.data))
 
 
 @irdl_op_definition
