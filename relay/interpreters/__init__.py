@@ -41,7 +41,6 @@ from relay.interpreters import (
     qnn,
     qnn_binary,
     qnn_functions,
-    qnn_products,
     qnn_recurrent,
     rearrange,
     reduce,
@@ -84,7 +83,6 @@ KINDS = {
     "Qnn": qnn.MEANINGS,
     "QnnFunctions": qnn_functions.MEANINGS,
     "QnnBinary": qnn_binary.MEANINGS,
-    "QnnProducts": qnn_products.MEANINGS,
     "QnnRecurrent": qnn_recurrent.MEANINGS,
     "Byoc": byoc.MEANINGS,
 }

@@ -27,6 +27,12 @@ def int64(x: npt.ArrayLike) -> Int64:
     return np.asarray(x, np.int64)
 
 
+def read_only(table: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+    """The table, which callers share, made read-only."""
+    table.flags.writeable = False
+    return table
+
+
 def wrap32(x: npt.ArrayLike) -> Int64:
     """`x` modulo 2^32, in [-2^31, 2^31)."""
     return int64(x).astype(np.int32).astype(np.int64)

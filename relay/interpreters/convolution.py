@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relay.dialects import relay
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.element_types import wider_dtype
 from relay.dialects.layout import Layout
@@ -15,8 +15,10 @@ from relay.interpreters.arithmetic import Dtype
 from relay.interpreters.meaning import Meanings, number
 from relay.interpreters.nn import centred, in_layout, matrix_product
 
+ConvTranspose = relay.ConvTransposeNd | qnn.Conv2dTransposeOp
 
-def channels_last(op: relay.ConvNd | relay.ConvTransposeNd, data: Array, kernel: Array) -> tuple[Array, Array]:
+
+def channels_last(op: relay.ConvNd | ConvTranspose, data: Array, kernel: Array) -> tuple[Array, Array]:
     """Data and kernel minus their zero points, in the layouts [n, spatial..., c] and [o, spatial..., i]."""
     data, kernel = centred(data, number(op.input_zero_point)), centred(kernel, number(op.kernel_zero_point))
     last = Layout.parse(f"N{op.SPATIAL}C"), Layout.parse(f"O{op.SPATIAL}I")
@@ -53,7 +55,7 @@ def conv(op: relay.ConvNd, data: Array, kernel: Array) -> Array:
     return in_layout(total, Layout.parse(f"N{op.SPATIAL}C"), op.result_axes)
 
 
-def conv_transpose(op: relay.ConvTransposeNd, data: Array, kernel: Array) -> Array:
+def conv_transpose(op: ConvTranspose, data: Array, kernel: Array) -> Array:
     """A transposed convolution: each position of the kernel adds products to the output positions that it reaches; then
     the padding is cut off."""
     data, kernel = channels_last(op, data, kernel)

@@ -30,10 +30,6 @@ def of_numbers(function: Callable[[float], float]) -> Callable[[Array], Array]:
 erf = in_double(of_numbers(math.erf))
 
 
-def trunc(x: Array) -> Array:
-    return np.trunc(x)
-
-
 def mod(lhs: Array, rhs: Array) -> Array:
     """The remainder as in C, which has the dividend's sign; 0 for integers if the divisor is 0."""
     if lhs.dtype.kind == "f":
@@ -53,14 +49,6 @@ def power(lhs: Array, rhs: Array) -> Array:
         return np.power(lhs.astype(np.float64), rhs.astype(np.float64)).astype(lhs.dtype)
     raised = np.power(lhs, np.maximum(rhs, np.zeros_like(rhs)))
     return np.where(rhs < 0, np.zeros_like(raised), raised)
-
-
-def copy(x: Array) -> Array:
-    return x
-
-
-def bitwise_not(x: Array) -> Array:
-    return np.invert(x)
 
 
 def shape_of(op: relay.ShapeOfOp, x: Array) -> Array:
@@ -87,13 +75,13 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     relay.SinOp: in_double(np.sin),
     relay.SinhOp: in_double(np.sinh),
     relay.TanOp: in_double(np.tan),
-    relay.TruncOp: trunc,
+    relay.TruncOp: np.trunc,
     relay.FastErfOp: erf,
     relay.FastExpOp: exp,
     relay.FastTanhOp: tanh,
     relay.SignOp: np.sign,
-    relay.CopyOp: copy,
-    relay.BitwiseNotOp: bitwise_not,
+    relay.CopyOp: np.asarray,
+    relay.BitwiseNotOp: np.invert,
     relay.LogicalNotOp: np.logical_not,
     relay.ZerosLikeOp: np.zeros_like,
     relay.OnesLikeOp: np.ones_like,

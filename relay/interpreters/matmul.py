@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from relay.dialects import relay
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.element_types import wider_dtype
 from relay.interpreters.meaning import Meanings, number
 from relay.interpreters.nn import centred, matrix_product
 
 
-def batch_matmul(op: relay.MatmulOp | relay.BatchMatmulOp, a: Array, b: Array) -> Array:
+def batch_matmul(op: relay.MatmulOp | relay.BatchMatmulOp | qnn.BatchMatmulOp, a: Array, b: Array) -> Array:
     """An exact product for each pair of matrices, whose leading axes broadcast."""
     a, b = centred(a, number(op.input_zero_point)), centred(b, number(op.kernel_zero_point))
     a = a.swapaxes(-1, -2) if op.transpose_a.value.data else a

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array
+from relay.interpreters.activation import number
 from relay.interpreters.meaning import Meanings, along
 
 
@@ -16,11 +16,6 @@ def batch_norm(op: relay.BatchNormOp, data: Array, gamma: Array, beta: Array, me
     offset = (beta if op.center.value.data else data.dtype.type(0)) - mean * factor
     axis = op.axis.value.data
     return data * along(factor, axis, data.ndim) + along(offset, axis, data.ndim)
-
-
-def number(attr: FloatAttr, data: Array) -> Array:
-    """The value of a float property in the type of `data`."""
-    return to_numpy(attr).astype(data.dtype)
 
 
 def mean_of(x: Array, axes: tuple[int, ...]) -> Array:

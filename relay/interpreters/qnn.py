@@ -31,7 +31,9 @@ from relay.interpreters.arithmetic import (
     rounding_right_shift,
     wrap32,
 )
+from relay.interpreters.convolution import conv_transpose
 from relay.interpreters.fixed_point import lookup_codes
+from relay.interpreters.matmul import batch_matmul
 from relay.interpreters.meaning import Meanings, number, parameter
 from relay.interpreters.softmax16 import softmax16
 
@@ -109,22 +111,8 @@ def single_multiplier(op: qnn.RequantizeOp, rank: int) -> Array:
     return parameter(op.input_scale, op.axis.value.data, rank).astype(np.float32) / to_numpy(op.output_scale)
 
 
-def conv2d(op: qnn.Conv2dOp, data: Array, kernel: Array) -> Array:
-    return nn.convolve(
-        op, nn.centred(data, number(op.input_zero_point)), nn.centred(kernel, number(op.kernel_zero_point))
-    )
-
-
-def dense(op: qnn.DenseOp, data: Array, kernel: Array) -> Array:
-    return nn.matrix_product(
-        nn.centred(data, number(op.input_zero_point)),
-        nn.centred(kernel, number(op.kernel_zero_point)),
-        dtype_of(op.out_dtype),
-    )
-
-
-def common_scale(op: qnn.AddOp | qnn.SubtractOp, lhs: Array, rhs: Array) -> tuple[Int64, Int64]:
-    """Both operands minus their zero points, rescaled to the common scale in which they are added or subtracted."""
+def common_scale(op: qnn.AlignedOp, lhs: Array, rhs: Array) -> tuple[Int64, Int64]:
+    """Both operands minus their zero points, rescaled to the common scale in which the op computes."""
     left_shift, rounding = number(op.left_shift), op.rounding.data
     a = wrap32((int64(lhs) - number(op.lhs_zero_point)) << left_shift)
     b = wrap32((int64(rhs) - number(op.rhs_zero_point)) << left_shift)
@@ -244,9 +232,15 @@ def unary_table(op: qnn.QnnUnaryOp) -> Array:
         return tflm.curve16(op)
     if op.numerics.data == "tflm":
         return (tflm.curve8(op, np.arange(lowest, highest + 1)) + (lowest + 128)).astype(dtype)
+    return tabulated(op, FUNCTIONS[type(op)], dtype)
+
+
+def tabulated(op: qnn.CodesOp, function: Callable[[Array], Array], dtype: Dtype) -> Array:
+    """The function's result for each quantized input value, from the lowest on; computed in float32."""
+    lowest, highest = code_range(dtype)
     steps = (np.arange(lowest, highest + 1) - number(op.input_zero_point)).astype(np.float32)
-    real = FUNCTIONS[type(op)](to_numpy(op.input_scale).astype(np.float32) * steps)
-    inverse = np.float32(1) / to_numpy(op.output_scale).astype(np.float32)
+    real = function(single(op.input_scale) * steps)
+    inverse = np.float32(1) / single(op.output_scale)
     return to_codes(to_int32(round_away(real * inverse) + np.float32(number(op.output_zero_point))), 0, dtype)
 
 
@@ -286,8 +280,10 @@ MEANINGS: Meanings = {
     qnn.QuantizeOp: quantize,
     qnn.DequantizeOp: dequantize,
     qnn.RequantizeOp: requantize,
-    qnn.Conv2dOp: conv2d,
-    qnn.DenseOp: dense,
+    qnn.Conv2dOp: nn.conv2d,
+    qnn.DenseOp: nn.dense,
+    qnn.Conv2dTransposeOp: conv_transpose,
+    qnn.BatchMatmulOp: batch_matmul,
     qnn.AddOp: add,
     qnn.SubtractOp: subtract,
     qnn.MulOp: mul,

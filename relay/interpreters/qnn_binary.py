@@ -20,7 +20,7 @@ from relay.interpreters.arithmetic import (
     wrap32,
 )
 from relay.interpreters.meaning import Meaning, Meanings, number
-from relay.interpreters.qnn import rescaled_result, to_codes
+from relay.interpreters.qnn import common_scale, rescaled_result, to_codes
 
 
 def divide(op: qnn.DivideOp, lhs: Array, rhs: Array) -> Array:
@@ -39,22 +39,6 @@ def shifted(x: Int64, amount: Int64) -> Int64:
     left by `-amount` bits (at most 31), and wraps at 32 bits."""
     right = np.where(amount > 31, 0, rounding_right_shift(x, np.clip(amount, 0, 31)))
     return np.where(amount >= 0, right, wrap32(x << np.clip(-amount, 0, 31)))
-
-
-def common_scale(op: qnn.QnnCompareOp | qnn.SquaredDifferenceOp, lhs: Array, rhs: Array) -> tuple[Int64, Int64]:
-    """Both operands in the common scale: `(x - zero_point) << left_shift`, multiplied by the operand's multiplier and
-    shift."""
-    sides = (
-        (lhs, op.lhs_zero_point, op.lhs_multiplier, op.lhs_shift),
-        (rhs, op.rhs_zero_point, op.rhs_multiplier, op.rhs_shift),
-    )
-    left, right = (
-        multiply_by_quantized_multiplier(
-            wrap32((int64(x) - number(zero)) << number(op.left_shift)), number(m), number(s), op.rounding.data
-        )
-        for x, zero, m, s in sides
-    )
-    return left, right
 
 
 def squared_difference(op: qnn.SquaredDifferenceOp, lhs: Array, rhs: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import tensor
 from relay.interpreters.arithmetic import (
     FIXED16,
+    FIXED32,
     INT32_MAX,
     Int64,
     code_range,
     int64,
     leading_zeros32,
     multiply_by_quantized_multiplier,
-    round_away,
     rounding_doubling_high_multiply,
     rounding_right_shift,
     truncating_divide,
@@ -28,10 +29,9 @@ from relay.interpreters.arithmetic import (
 from relay.interpreters.elementwise import exp, in_double
 from relay.interpreters.fixed_point import lookup_codes
 from relay.interpreters.meaning import Meanings, number
-from relay.interpreters.qnn import to_codes, to_int32
+from relay.interpreters.qnn import tabulated, to_codes, to_int32
+from relay.interpreters.softmax16 import lines
 
-SAMPLES = 512
-"""The number of line segments that approximate a function of 16-bit values."""
 HALF_SQRT_2 = 1518500250
 """sqrt(2) / 2 in Q0.31."""
 
@@ -80,41 +80,18 @@ def single(attr: Any) -> np.float32:
 
 def table(op: qnn.QnnFunctionOp) -> Array:
     """The op's result for each quantized input value, from the lowest on."""
+    function = partial(REALS[type(op)], op)
     dtype = dtype_of(tensor(op.input).element_type)
-    return table16(op) if dtype.itemsize == 2 else table8(op)
+    return table16(op, function) if dtype.itemsize == 2 else tabulated(op, function, dtype)
 
 
-def table8(op: qnn.QnnFunctionOp) -> Array:
-    dtype = dtype_of(tensor(op.input).element_type)
-    lowest, highest = code_range(dtype)
-    steps = (np.arange(lowest, highest + 1) - number(op.input_zero_point)).astype(np.float32)
-    real = REALS[type(op)](op, single(op.input_scale) * steps)
-    inverse = np.float32(1) / single(op.output_scale)
-    return to_codes(to_int32(round_away(real * inverse) + np.float32(number(op.output_zero_point))), 0, dtype)
-
-
-def table16(op: qnn.QnnFunctionOp) -> Array:
-    """The table of a 16-bit function: linear interpolation between 513 samples. Samples that are not a number count as
-    0, as on x86.
-
-    The slope of a segment is held in 16 bits and wraps, as in LiteRT.
-    """
+def table16(op: qnn.QnnFunctionOp, function: Callable[[Array], Array]) -> Array:
+    """The table of a 16-bit function: linear interpolation between 513 samples, computed in float32."""
     low, high = np.float32(-(1 << 15)), np.float32((1 << 15) - 1)
     source, target = single(op.input_scale), single(op.output_scale)
     zero, out_zero = np.float32(number(op.input_zero_point)), np.float32(number(op.output_zero_point))
     first, last = source * (low - zero), source * (high - zero)
-    inverse = np.float32(1 << 16) / (target * (high - out_zero) - target * (low - out_zero))
-    step = (last - first) / np.float32(SAMPLES)
-    here = first + np.arange(SAMPLES + 1, dtype=np.float32) * step
-    y = REALS[type(op)](op, here) * inverse
-    middle = round_away(REALS[type(op)](op, here[:-1] + step / np.float32(2)) * inverse)
-    between = round_away((y[1:] + round_away(y[:-1])) / np.float32(2))
-    samples = round_away(y[:-1]) - round_away((between - middle) / np.float32(2))
-    end = round_away(REALS[type(op)](op, np.asarray([last])) * inverse)
-    points = np.nan_to_num(np.clip(np.concatenate([samples, end]), low, high)).astype(np.int64)
-    codes = np.arange(1 << 16)
-    base, slope = points[codes >> 7], np.diff(points).astype(np.int16).astype(np.int64)[codes >> 7]
-    return (base + ((slope * (codes & 127) + 64) >> 7)).astype(np.int16)
+    return lines(function, first, last, np.float32(1 << 16) / (target * (high - out_zero) - target * (low - out_zero)))
 
 
 def by_table(op: qnn.TableOp, x: Array) -> Array:
@@ -136,16 +113,13 @@ def inverse_square_root(x: Int64) -> tuple[Int64, Int64]:
     half = rounding_right_shift(number, 1)
     y = np.full_like(number, 1 << 28)
     for _ in range(5):
-        cube = saturated(rounding_doubling_high_multiply(rounding_doubling_high_multiply(y, y), y) << 6)
+        cube = rounding_doubling_high_multiply(rounding_doubling_high_multiply(y, y), y)
+        cube = FIXED32.saturating_left_shift(cube, 6)
         product = rounding_doubling_high_multiply((1 << 28) + (1 << 27), y)
-        y = saturated(wrap32(product - rounding_doubling_high_multiply(half, cube)) << 3)
+        y = FIXED32.saturating_left_shift(wrap32(product - rounding_doubling_high_multiply(half, cube)), 3)
     root = rounding_doubling_high_multiply(y, HALF_SQRT_2) << np.maximum(-shift, 0)
     known = x > 1
     return np.where(known, wrap32(root), INT32_MAX), np.where(known, -np.maximum(shift, 0), 0)
-
-
-def saturated(x: Int64) -> Int64:
-    return np.clip(x, -INT32_MAX - 1, INT32_MAX)
 
 
 def rsqrt(op: qnn.RsqrtOp, x: Array) -> Array:

@@ -16,6 +16,7 @@ from relay.interpreters.arithmetic import (
     code_range,
     int64,
     multiply_by_quantized_multiplier,
+    read_only,
     rounding_right_shift,
     wrap32,
 )
@@ -24,27 +25,19 @@ from relay.interpreters.meaning import Meanings, number
 from relay.interpreters.nn import matrix_product
 from relay.interpreters.qnn import to_codes
 
-CODES16 = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
-
-
-def read_only(table: Int64) -> npt.NDArray[np.int16]:
-    result = table.astype(np.int16)
-    result.flags.writeable = False
-    return result
-
 
 @cache
 def logistic_table(integer_bits: int = 3) -> npt.NDArray[np.int16]:
     """gemmlowp's logistic function in Q0.15 for every int16, from the lowest on; arguments have `integer_bits` integer
     bits."""
-    return read_only(FIXED16.logistic(CODES16, integer_bits))
+    return read_only(FIXED16.logistic(tflm.CODES16, integer_bits).astype(np.int16))
 
 
 @cache
 def tanh_table(integer_bits: int = 3) -> npt.NDArray[np.int16]:
     """gemmlowp's hyperbolic tangent in Q0.15 for every int16, from the lowest on; arguments have `integer_bits` integer
     bits."""
-    return read_only(FIXED16.tanh(CODES16, integer_bits))
+    return read_only(FIXED16.tanh(tflm.CODES16, integer_bits).astype(np.int16))
 
 
 def gate_tables(numerics: str, integer_bits: int = 3) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:

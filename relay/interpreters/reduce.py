@@ -9,31 +9,16 @@ import numpy as np
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of
 from relay.interpreters.elementwise import divide
-from relay.interpreters.meaning import Meanings
+from relay.interpreters.meaning import Meaning, Meanings
 
 
-def sum_(op: relay.SumOp, x: Array) -> Array:
-    return np.add.reduce(x, axis=op.axes(), dtype=x.dtype, keepdims=bool(op.keepdims.value.data))
+def reduction(function: np.ufunc) -> Meaning:
+    """The meaning of an op that combines elements by `function`, in their own type."""
 
+    def meaning(op: relay.ReduceOp, x: Array) -> Array:
+        return function.reduce(x, axis=op.axes(), dtype=x.dtype, keepdims=bool(op.keepdims.value.data))
 
-def max_(op: relay.MaxOp, x: Array) -> Array:
-    return np.maximum.reduce(x, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
-
-
-def min_(op: relay.MinOp, x: Array) -> Array:
-    return np.minimum.reduce(x, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
-
-
-def prod(op: relay.ProdOp, x: Array) -> Array:
-    return np.multiply.reduce(x, axis=op.axes(), dtype=x.dtype, keepdims=bool(op.keepdims.value.data))
-
-
-def all_(op: relay.AllOp, x: Array) -> Array:
-    return np.logical_and.reduce(x, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
-
-
-def any_(op: relay.AnyOp, x: Array) -> Array:
-    return np.logical_or.reduce(x, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
+    return meaning
 
 
 def divided_sum(op: relay.ReducingOp, x: Array, less: int = 0) -> Array:
@@ -57,12 +42,12 @@ def argmin(op: relay.ArgminOp, x: Array) -> Array:
 
 
 MEANINGS: Meanings = {
-    relay.SumOp: sum_,
-    relay.MaxOp: max_,
-    relay.MinOp: min_,
-    relay.ProdOp: prod,
-    relay.AllOp: all_,
-    relay.AnyOp: any_,
+    relay.SumOp: reduction(np.add),
+    relay.MaxOp: reduction(np.maximum),
+    relay.MinOp: reduction(np.minimum),
+    relay.ProdOp: reduction(np.multiply),
+    relay.AllOp: reduction(np.logical_and),
+    relay.AnyOp: reduction(np.logical_or),
     relay.MeanOp: divided_sum,
     relay.VarianceOp: variance,
     relay.ArgmaxOp: argmax,

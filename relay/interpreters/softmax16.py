@@ -4,53 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from relay.dialects import qnn
 from relay.dialects.attributes import Array
-from relay.interpreters.arithmetic import Int64, int64, leading_zeros32, multiply_by_quantized_multiplier, round_away
+from relay.interpreters.arithmetic import (
+    Int64,
+    int64,
+    leading_zeros32,
+    multiply_by_quantized_multiplier,
+    read_only,
+    round_away,
+)
 from relay.interpreters.meaning import number
 
 LOWEST, HIGHEST = -(1 << 15), (1 << 15) - 1
 SAMPLES = 512
 """The number of line segments by which a lookup table approximates its function."""
+UNIT = np.float64(65536 / (2.0 / 65535 * 65535))
+"""1 in Q0.15."""
 RANGE = 10.0
 """exp is tabulated for arguments from -10 to 0."""
 
-Doubles = npt.NDArray[np.float64]
 
-
-def lines(function: Callable[[Doubles], Doubles], first: float, last: float) -> npt.NDArray[np.int16]:
-    """A table of `function` over [first, last] in Q0.15, with an entry for each int16: linear interpolation between
+def lines(
+    function: Callable[[Array], Array], first: np.floating[Any], last: np.floating[Any], unit: np.floating[Any]
+) -> npt.NDArray[np.int16]:
+    """A table of `function * unit` over [first, last], with an entry for each int16: linear interpolation between
     samples, each of which is shifted by half of the error that interpolation has in the middle of the segment after it.
-    Computed in float64."""
-    step, unit = (last - first) / SAMPLES, 65536 / (2.0 / 65535 * 65535)
-    here: Doubles = first + np.arange(SAMPLES + 1, dtype=np.float64) * step
+    Computed in the type of the arguments. Samples that are not a number count as 0, as on x86; the slope of a segment
+    is held in 16 bits and wraps, as in LiteRT."""
+    step = (last - first) / SAMPLES
+    here: Array = first + np.arange(SAMPLES + 1, dtype=first.dtype) * step
     y = function(here) * unit
     middle = round_away(function(here[:-1] + step / 2) * unit)
     between = round_away((y[1:] + round_away(y[:-1])) / 2)
     samples = round_away(y[:-1]) - round_away((between - middle) / 2)
     points = np.clip(np.append(samples, round_away(function(np.array([last])) * unit)), LOWEST, HIGHEST)
-    points = points.astype(np.int64)
+    points = np.nan_to_num(points).astype(np.int64)
     codes = np.arange(1 << 16)
-    base, slope = points[codes >> 7], np.diff(points)[codes >> 7]
-    result = (base + ((slope * (codes & 127) + 64) >> 7)).astype(np.int16)
-    result.flags.writeable = False
-    return result
+    base, slope = points[codes >> 7], np.diff(points).astype(np.int16).astype(np.int64)[codes >> 7]
+    return read_only((base + ((slope * (codes & 127) + 64) >> 7)).astype(np.int16))
 
 
 @cache
 def exp_lines() -> npt.NDArray[np.int16]:
     """The table of exp over [-10, 0] in Q0.15, with an entry for each int16; the last one is that of 0."""
-    return lines(np.exp, -RANGE / 65535 * 65535, 0.0)
+    return lines(np.exp, np.float64(-RANGE / 65535 * 65535), np.float64(0), UNIT)
 
 
 @cache
 def reciprocal_table() -> npt.NDArray[np.int16]:
     """The table of `1 / (1 + x)` over [0, 1] in Q0.15, with an entry for each int16; the first one is that of x = 0."""
-    return lines(lambda x: 1 / (1 + x), 0.0, 1.0 / 65535 * 65535)
+    return lines(lambda x: 1 / (1 + x), np.float64(0), np.float64(1.0 / 65535 * 65535), UNIT)
 
 
 def exp_table(multiplier: int, shift: int) -> npt.NDArray[np.int16]:

@@ -21,6 +21,7 @@ from relay.interpreters.arithmetic import (
     int64,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    read_only,
     round_away,
     rounding_right_shift,
 )
@@ -82,19 +83,14 @@ def tanh16(x: Array, multiplier: int = 3, left_shift: int = 0) -> npt.NDArray[np
 def logistic_table() -> npt.NDArray[np.int16]:
     """A read-only table of the logistic function in Q0.15, computed by `logistic16`: its entry i is the result for the
     argument i - 32768 in Q3.12."""
-    return _read_only(logistic16(CODES16))
+    return read_only(logistic16(CODES16))
 
 
 @cache
 def tanh_table(integer_bits: int = 3) -> npt.NDArray[np.int16]:
     """A table of `tanh16` for every int16, from the lowest on; arguments have `integer_bits` integer bits."""
     excess = integer_bits - 3
-    return _read_only(tanh16(CODES16, 3 << excess) if excess >= 0 else tanh16(CODES16, 3, -excess))
-
-
-def _read_only(table: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
-    table.flags.writeable = False
-    return table
+    return read_only(tanh16(CODES16, 3 << excess) if excess >= 0 else tanh16(CODES16, 3, -excess))
 
 
 def steps_of_scale(scale: np.float32, most: int) -> tuple[int, int]:
@@ -130,7 +126,6 @@ def curve8(op: qnn.QnnUnaryOp, codes: Int64) -> Int64:
     x = multiply_by_quantized_multiplier(np.where(inside, steps, 0), multiplier, shift)
     if isinstance(op, qnn.SigmoidOp):
         found = rounding_right_shift(FIXED32.logistic(x, INTEGER_BITS), 31 - 8) - 128
-        low, high = -128, 127
     else:
-        found, (low, high) = rounding_right_shift(FIXED32.tanh(x, INTEGER_BITS), 31 - 7), (-128, 127)
-    return np.where(inside, np.clip(found, low, high), np.where(steps < 0, low, high))
+        found = rounding_right_shift(FIXED32.tanh(x, INTEGER_BITS), 31 - 7)
+    return np.where(inside, np.clip(found, -128, 127), np.where(steps < 0, -128, 127))
