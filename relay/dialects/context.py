@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from pkgutil import resolve_name
 
 from xdsl.context import Context
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
@@ -16,88 +18,9 @@ UPSTREAM = (
 """The names of xDSL's dialects that relay's passes read or write."""
 
 
-def _relay() -> Dialect:
-    from relay.dialects.relay import Relay
-
-    return Relay
-
-
-def _qnn() -> Dialect:
-    from relay.dialects.qnn import Qnn
-
-    return Qnn
-
-
-def _byoc() -> Dialect:
-    from relay.dialects.byoc import Byoc
-
-    return Byoc
-
-
-def _arith() -> Dialect:
-    from relay.dialects.arith import Arith
-
-    return Arith
-
-
-def _memref() -> Dialect:
-    from relay.dialects.memref import MemRef
-
-    return MemRef
-
-
-def _scf() -> Dialect:
-    from relay.dialects.scf import Scf
-
-    return Scf
-
-
-def _tosa() -> Dialect:
-    from relay.dialects.tosa import Tosa
-
-    return Tosa
-
-
-def _linalg() -> Dialect:
-    from relay.dialects.linalg import NamedLinalg
-
-    return NamedLinalg
-
-
-def _vector() -> Dialect:
-    from relay.dialects.vector import Vectors
-
-    return Vectors
-
-
-def _gpu() -> Dialect:
-    from relay.dialects.gpu import Gpu
-
-    return Gpu
-
-
-def _amx() -> Dialect:
-    from relay.dialects.amx import Amx
-
-    return Amx
-
-
-def _nvgpu() -> Dialect:
-    from relay.dialects.nvgpu import Nvgpu
-
-    return Nvgpu
-
-
-def _nvvm() -> Dialect:
-    from relay.dialects.gpu_targets import Nvvm
-
-    return Nvvm
-
-
-def _xevm() -> Dialect:
-    from relay.dialects.gpu_targets import Xevm
-
-    return Xevm
+def _named(home: str) -> Callable[[], Dialect]:
+    """A function that imports the dialect `module:NAME` of this package."""
+    return partial(resolve_name, f"{__package__}.{home}")
 
 
 class Resources(OpAsmDialectInterface):
@@ -116,25 +39,25 @@ def _builtin() -> Dialect:
 
 
 OURS: dict[str, Callable[[], Dialect]] = {
-    "relay": _relay,
-    "qnn": _qnn,
-    "byoc": _byoc,
-    "amx": _amx,
-    "nvgpu": _nvgpu,
-    "nvvm": _nvvm,
-    "xevm": _xevm,
+    "relay": _named("relay:Relay"),
+    "qnn": _named("qnn:Qnn"),
+    "byoc": _named("byoc:Byoc"),
+    "amx": _named("amx:Amx"),
+    "nvgpu": _named("nvgpu:Nvgpu"),
+    "nvvm": _named("gpu_targets:Nvvm"),
+    "xevm": _named("gpu_targets:Xevm"),
 }
 """The constructors of dialects that xDSL lacks, by name."""
 
 EXTENDED: dict[str, Callable[[], Dialect]] = {
-    "arith": _arith,
+    "arith": _named("arith:Arith"),
     "builtin": _builtin,
-    "gpu": _gpu,
-    "linalg": _linalg,
-    "memref": _memref,
-    "scf": _scf,
-    "tosa": _tosa,
-    "vector": _vector,
+    "gpu": _named("gpu:Gpu"),
+    "linalg": _named("linalg:NamedLinalg"),
+    "memref": _named("memref:MemRef"),
+    "scf": _named("scf:Scf"),
+    "tosa": _named("tosa:Tosa"),
+    "vector": _named("vector:Vectors"),
 }
 """The constructors of upstream dialects with ops that xDSL lacks, by name: xDSL's ops and the added ones."""
 
