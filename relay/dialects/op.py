@@ -85,6 +85,11 @@ class TensorOp(IRDLOperation, ABC):
     """Whether axis i of the results corresponds to axis i of the data operands of that rank, perhaps with another size.
     Declared for ops that are not elementwise; elementwise ones have this property anyway."""
 
+    INDEPENDENT: ClassVar[slice] = slice(0)
+    """The axes of the results along which the batch rule (`independent_along`) holds whatever the properties are: for
+    example `slice(1)` for the first axis, `slice(-1)` for all but the last. Declared for ops that are not
+    elementwise."""
+
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
 
@@ -165,7 +170,7 @@ class TensorOp(IRDLOperation, ABC):
         Then a batch may have any size. `axis` is not negative; False if that is not known. Operands that broadcast
         along the axis count as repeated.
         """
-        return self.ELEMENTWISE
+        return self.ELEMENTWISE or axis in range(rank(self.results[0]))[self.INDEPENDENT]
 
     def set_result_types(self, types: Sequence[Type]) -> bool:
         """Give the results these types; True if one changed."""
@@ -213,7 +218,7 @@ class AxisOp(TensorOp, ABC):
         return axis_of(self.axis.value.data, rank(self.operands[0]), self.name)
 
     def independent_along(self, axis: int) -> bool:
-        return self.ELEMENTWISE or axis != self.along
+        return super().independent_along(axis) or axis != self.along
 
 
 UNKNOWN_TYPE = NoneAttr()

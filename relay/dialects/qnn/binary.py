@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, i1
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
@@ -46,6 +47,7 @@ class PreluOp(CodesOp):
     broadcasts (TFLite PRELU)."""
 
     name = "qnn.prelu"
+    INDEPENDENT: ClassVar[slice] = slice(None)
     input = operand_def(TENSOR)
     alpha = operand_def(TENSOR)
     alpha_scale = prop_def(FloatAttr)
@@ -63,9 +65,6 @@ class PreluOp(CodesOp):
         for what in ("shift", "alpha_shift"):
             parameter(self, self.properties[what], self.input, 0, "shift")
         return [TensorType(type, broadcast(self.name, shape(self.input), shape(self.alpha)))]
-
-    def independent_along(self, axis: int) -> bool:
-        return True
 
 
 class QnnCompareOp(AlignedOp, ABC):

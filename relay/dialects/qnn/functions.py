@@ -156,6 +156,7 @@ class L2NormalizeOp(OneResultOp):
     """
 
     name = "qnn.l2_normalize"
+    INDEPENDENT: ClassVar[slice] = slice(-1)
     input = operand_def(TENSOR)
     input_zero_point = prop_def(IntegerAttr)
 
@@ -164,6 +165,3 @@ class L2NormalizeOp(OneResultOp):
         require(is_code(type.element_type, 8), f"{self.name}: takes 8-bit codes, not {type.element_type}")
         require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
         return [type]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis < rank(self.input) - 1

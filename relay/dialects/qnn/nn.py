@@ -113,6 +113,7 @@ class SoftmaxOp(OneResultOp):
     """
 
     name = "qnn.softmax"
+    INDEPENDENT: ClassVar[slice] = slice(-1)
     input = operand_def(TENSOR)
     beta = prop_def(FloatAttr)
     input_scale = prop_def(FloatAttr)
@@ -128,9 +129,6 @@ class SoftmaxOp(OneResultOp):
         require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
         return [type]
 
-    def independent_along(self, axis: int) -> bool:
-        return axis < rank(self.input) - 1
-
 
 @irdl_op_definition
 class TableSoftmaxOp(OneResultOp):
@@ -143,6 +141,7 @@ class TableSoftmaxOp(OneResultOp):
     """
 
     name = "qnn.table_softmax"
+    INDEPENDENT: ClassVar[slice] = slice(-1)
     input = operand_def(TENSOR)
     input_scale = prop_def(FloatAttr)
     output_scale = prop_def(FloatAttr)
@@ -155,9 +154,6 @@ class TableSoftmaxOp(OneResultOp):
         for what in ("input_scale", "output_scale"):
             parameter(self, self.properties[what], self.input, 0, what)
         return [type]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis < rank(self.input) - 1
 
 
 @irdl_op_definition

@@ -137,6 +137,7 @@ class DynamicQuantizeOp(TensorOp):
     and scale 1. Source: TFLite's hybrid kernels."""
 
     name = "qnn.dynamic_quantize"
+    INDEPENDENT: ClassVar[slice] = slice(1)
     input = operand_def(TENSOR)
     codes = result_def(TENSOR)
     scale = result_def(TENSOR)
@@ -145,9 +146,6 @@ class DynamicQuantizeOp(TensorOp):
         require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")
         require(rank(self.input) >= 1, f"{self.name}: takes rank 1 or more")
         return [TensorType(i8, shape(self.input)), TensorType(f32, shape(self.input)[:1])]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis == 0
 
 
 @irdl_op_definition
@@ -166,6 +164,3 @@ class DynamicQuantizeLinearOp(TensorOp):
     def infer(self) -> Sequence[Type]:
         require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")
         return [TensorType(UI8, shape(self.input)), TensorType(f32, []), TensorType(UI8, [])]
-
-    def independent_along(self, axis: int) -> bool:
-        return False

@@ -89,6 +89,7 @@ class SvdfOp(TensorOp):
 
     name = "qnn.svdf"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("feature_kernel", "time_kernel", "bias")
+    INDEPENDENT: ClassVar[slice] = slice(1)
     data = operand_def(TENSOR)
     feature_kernel = operand_def(TENSOR)
     time_kernel = operand_def(TENSOR)
@@ -120,6 +121,3 @@ class SvdfOp(TensorOp):
         )
         require(self.bias is None or shape(self.bias) == (filters // ranks,), f"{self.name}: bias has the wrong shape")
         return [TensorType(i8, [batch, filters // ranks]), tensor(self.state)]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis == 0

@@ -72,6 +72,7 @@ class PreluOp(AxisOp, OneResultOp):
 
     name = "relay.nn.prelu"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("alpha",)
+    INDEPENDENT: ClassVar[slice] = slice(None)
     data = operand_def(TENSOR)
     alpha = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=LAST)
@@ -83,9 +84,6 @@ class PreluOp(AxisOp, OneResultOp):
         fits = len(alpha) == 1 and (alpha[0] == size or DYNAMIC in (alpha[0], size))
         require(fits, f"{self.name}: alpha {list(alpha)} for axis of {size}")
         return [type]
-
-    def independent_along(self, axis: int) -> bool:
-        return True
 
 
 @irdl_op_definition

@@ -35,6 +35,7 @@ class AttentionOp(OneResultOp):
 
     name = "relay.nn.attention"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("mask",)
+    INDEPENDENT: ClassVar[slice] = slice(1)
     query = operand_def(TENSOR)
     key = operand_def(TENSOR)
     value = operand_def(TENSOR)
@@ -71,9 +72,6 @@ class AttentionOp(OneResultOp):
             check_broadcast(self.name, self.mask, scores)
         return [TensorType(element, [*self.scores()[:3], value[3]])]
 
-    def independent_along(self, axis: int) -> bool:
-        return axis == 0
-
 
 @irdl_op_definition
 class RotaryEmbeddingOp(OneResultOp):
@@ -87,6 +85,7 @@ class RotaryEmbeddingOp(OneResultOp):
     name = "relay.nn.rotary_embedding"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("cos", "sin")
     SAME_AXES: ClassVar[bool] = True
+    INDEPENDENT: ClassVar[slice] = slice(-1)
     data = operand_def(TENSOR)
     cos = operand_def(TENSOR)
     sin = operand_def(TENSOR)
@@ -104,6 +103,3 @@ class RotaryEmbeddingOp(OneResultOp):
             turned = (*dims[:-1], pairs[0])
             check_broadcast(self.name, each, turned)
         return [type]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis < rank(self.data) - 1

@@ -176,6 +176,7 @@ class SequenceMaskOp(OneResultOp):
     FILLS: ClassVar[tuple[str, ...]] = ("mask_value",)
     PARAMETERS: ClassVar[tuple[str, ...]] = ("valid_length",)
     SAME_AXES: ClassVar[bool] = True
+    INDEPENDENT: ClassVar[slice] = slice(None)
     input = operand_def(TENSOR)
     valid_length = operand_def(TENSOR)
     mask_value = prop_def(TypedAttribute)
@@ -191,9 +192,6 @@ class SequenceMaskOp(OneResultOp):
         require(self.mask_value.get_type() == type.element_type, f"{self.name}: mask_value is not {type.element_type}")
         return [type]
 
-    def independent_along(self, axis: int) -> bool:
-        return True
-
 
 @irdl_op_definition
 class MatrixSetDiagOp(OneResultOp):
@@ -207,6 +205,7 @@ class MatrixSetDiagOp(OneResultOp):
 
     name = "relay.matrix_set_diag"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
+    INDEPENDENT: ClassVar[slice] = slice(-2)
     input = operand_def(TENSOR)
     diagonal = operand_def(TENSOR)
     k = opt_prop_def(DenseArrayBase[IntegerType])
@@ -230,6 +229,3 @@ class MatrixSetDiagOp(OneResultOp):
         wanted = [*outer, *([high - low + 1] if low != high else []), longest]
         require(list(diagonal.get_shape()) == wanted, f"{self.name}: the diagonals must have shape {wanted}")
         return [type]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis < rank(self.input) - 2

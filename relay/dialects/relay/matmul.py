@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, i32
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from relay.dialects.element_types import ranked_type
-from relay.dialects.op import DYNAMIC, TENSOR, OneResultOp, Type, broadcast, rank, require, shape
+from relay.dialects.op import DYNAMIC, TENSOR, OneResultOp, Type, broadcast, require, shape
 from relay.dialects.relay.nn import CentredOp, check_operand_types
 
 FALSE = IntegerAttr.from_bool(False)
@@ -21,6 +22,7 @@ class MatmulBase(OneResultOp, ABC):
     """`result[..., m, n] = sum over k of a[..., m, k] * b[..., k, n]`; `transpose_a` says that a is stored as
     [..., k, m], `transpose_b` that b is stored as [..., n, k]."""
 
+    INDEPENDENT: ClassVar[slice] = slice(-2)
     tensor_a = operand_def(TENSOR)
     tensor_b = operand_def(TENSOR)
     transpose_a = prop_def(BoolAttr, default_value=FALSE)
@@ -43,9 +45,6 @@ class MatmulBase(OneResultOp, ABC):
         (rows, inner), (other, columns) = self.matrices()
         require(inner == other or DYNAMIC in (inner, other), f"{self.name}: sums over {inner} and {other} elements")
         return [ranked_type(self.out_dtype, (*broadcast(self.name, a[:-2], b[:-2]), rows, columns))]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis < rank(self.result) - 2
 
 
 @irdl_op_definition

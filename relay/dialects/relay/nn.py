@@ -181,6 +181,7 @@ class DenseBase(OneResultOp, ABC):
     """`result[..., u] = sum over k of data[..., k] * kernel[u, k]`."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
+    INDEPENDENT: ClassVar[slice] = slice(-1)
     data = operand_def(TENSOR)
     kernel = operand_def(TENSOR)
     out_dtype = prop_def(Attribute, default_value=i32)
@@ -192,9 +193,6 @@ class DenseBase(OneResultOp, ABC):
         require(inputs == taken or DYNAMIC in (inputs, taken), f"{self.name}: {inputs} inputs, kernel takes {taken}")
         check_operand_types(self.name, self.data, self.kernel, self.out_dtype)
         return [ranked_type(self.out_dtype, (*data[:-1], kernel[0]))]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis < rank(self.data) - 1
 
 
 @irdl_op_definition
@@ -217,6 +215,7 @@ class WeightOnlyDenseOp(OneResultOp):
     name = "relay.nn.weight_only_dense"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("codes", "scales", "zero_points")
     CODE_BITS: ClassVar[tuple[int, ...]] = (2, 4, 8)
+    INDEPENDENT: ClassVar[slice] = slice(-1)
     """The widths in bits to which codes are packed."""
     data_bits = opt_prop_def(IntegerAttr)
     data = operand_def(TENSOR)
@@ -243,9 +242,6 @@ class WeightOnlyDenseOp(OneResultOp):
         bits = None if self.data_bits is None else self.data_bits.value.data
         require(bits in (None, 8), f"{self.name}: data_bits may be 8, not {bits}")
         return [ranked_type(f32, (*data[:-1], units))]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis < rank(self.data) - 1
 
 
 @irdl_op_definition

@@ -50,6 +50,7 @@ class BatchNormOp(AxisOp, OneResultOp):
 
     name = "relay.nn.batch_norm"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("gamma", "beta", "moving_mean", "moving_var")
+    INDEPENDENT: ClassVar[slice] = slice(None)
     data = operand_def(TENSOR)
     gamma = operand_def(TENSOR)
     beta = operand_def(TENSOR)
@@ -63,9 +64,6 @@ class BatchNormOp(AxisOp, OneResultOp):
     def infer(self) -> Sequence[Type]:
         check_vectors(self, self.axis.value.data, *self.operands[1:])
         return [tensor(self.data)]
-
-    def independent_along(self, axis: int) -> bool:
-        return True
 
 
 class NormOp(AxisOp, OneResultOp, ABC):
@@ -121,6 +119,7 @@ class RmsNormOp(OneResultOp):
     name = "relay.nn.rms_norm"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("gamma",)
     SAME_AXES: ClassVar[bool] = True
+    INDEPENDENT: ClassVar[slice] = slice(-1)
     data = operand_def(TENSOR)
     gamma = operand_def(TENSOR)
     epsilon = prop_def(FloatAttr)
@@ -134,9 +133,6 @@ class RmsNormOp(OneResultOp):
     def infer(self) -> Sequence[Type]:
         check_vectors(self, -1, self.gamma)
         return [tensor(self.data)]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis != rank(self.data) - 1
 
 
 @irdl_op_definition

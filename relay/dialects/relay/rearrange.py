@@ -54,14 +54,12 @@ class BatchFlattenOp(RearrangeOp):
     """All axes but the first as one: [n, a, b, ...] as [n, a * b * ...]."""
 
     name = "relay.nn.batch_flatten"
+    INDEPENDENT: ClassVar[slice] = slice(1)
 
     def result_shape(self) -> Sequence[int]:
         require(rank(self.data) >= 1, f"{self.name}: takes rank 1 or more")
         first, *rest = shape(self.data)
         return [first, product(*rest)]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis == 0
 
 
 @irdl_op_definition

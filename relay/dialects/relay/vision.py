@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f32, i32
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
@@ -25,6 +26,7 @@ class NonMaxSuppressionOp(TensorOp):
     non_max_suppression.h, ONNX NonMaxSuppression 11."""
 
     name = "relay.vision.non_max_suppression"
+    INDEPENDENT: ClassVar[slice] = slice(1)
     boxes = operand_def(TENSOR)
     scores = operand_def(TENSOR)
     max_output_size = prop_def(IntegerAttr)
@@ -46,6 +48,3 @@ class NonMaxSuppressionOp(TensorOp):
         require(0 <= most < 1 << 31, f"{self.name}: max_output_size is {most}")
         batch = max(batch, batches)
         return [TensorType(i32, [batch, classes, most]), TensorType(i32, [batch, classes])]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis == 0
