@@ -57,16 +57,20 @@ class Scaled(Protocol):
     def zero_point(self) -> int: ...
 
 
-def of_two(lhs: Scaled, rhs: Scaled, out: Scaled) -> dict[str, Attribute]:
-    """The properties with the scales and zero points of both operands and the result of a sum or product."""
-    return {
-        "lhs_scale": real(lhs.scale),
-        "lhs_zero_point": number(lhs.zero_point),
-        "rhs_scale": real(rhs.scale),
-        "rhs_zero_point": number(rhs.zero_point),
-        "output_scale": real(out.scale),
-        "output_zero_point": number(out.zero_point),
-    }
+def parameters(**sides: Scaled) -> dict[str, Attribute]:
+    """The properties with the scales and zero points of operands and results: `input=codes` gives `input_scale` and
+    `input_zero_point`."""
+    found: dict[str, Attribute] = {}
+    for side, codes in sides.items():
+        found |= {f"{side}_scale": real(codes.scale), f"{side}_zero_point": number(codes.zero_point)}
+    return found
+
+
+def product_parameters(data: Scaled, kernel: Array, zero_point: int = 0, sums: Attribute = i32) -> dict[str, Attribute]:
+    """The properties with the quantization of the operands of a product, and the type of its sums. `kernel` has one
+    scale, or one for each output channel; `zero_point` is that of the kernel."""
+    own: dict[str, Attribute] = {"kernel_scale": scale_attr(kernel), "kernel_zero_point": number(zero_point)}
+    return parameters(input=data) | own | {"out_dtype": sums}
 
 
 class Place(ABC):
@@ -138,9 +142,9 @@ def scale_attr(scale: Array) -> Attribute:
     return real(scale[0]) if len(scale) == 1 else elements(scale, np.float32, label="scale")
 
 
-def multiplier_attrs(found: tuple[int, int]) -> dict[str, Attribute]:
-    """The properties `multiplier` and `shift`, whose values are the two numbers of `found`."""
-    return {"multiplier": number(found[0]), "shift": number(found[1])}
+def multiplier_attrs(found: tuple[int, int], prefix: str = "") -> dict[str, Attribute]:
+    """The properties `multiplier` and `shift`, after the prefix, whose values are the two numbers of `found`."""
+    return {f"{prefix}multiplier": number(found[0]), f"{prefix}shift": number(found[1])}
 
 
 def multiplier_vectors(found: tuple[Array, Array]) -> dict[str, Attribute]:

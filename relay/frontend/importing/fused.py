@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute
 
 from relay.dialects.attributes import Array, element_type
-from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, of_two, real, scale_attr
+from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, parameters, real, scale_attr
 from relay.interpreters.arithmetic import code_range, quantize_multiplier, quantize_multipliers
 
 Properties = dict[str, Attribute]
@@ -77,7 +77,7 @@ def requantize(input_scale: Array, out: Codes, axis: int = -1, factor: Array | N
 
 def binary(a: Codes, b: Codes, out: Codes) -> Properties:
     """The properties that sums and products share."""
-    return {**of_two(a, b, out), "rounding": ORT}
+    return parameters(lhs=a, rhs=b, output=out) | {"rounding": ORT}
 
 
 def add(a: Codes, b: Codes, out: Codes) -> Properties:
@@ -86,9 +86,8 @@ def add(a: Codes, b: Codes, out: Codes) -> Properties:
     twice = 2 * max(float(a.scale), float(b.scale))
     properties = binary(a, b, out) | {"left_shift": number(20)}
     properties |= multiplier_attrs(quantize_multiplier(twice / (float(out.scale) * (1 << 20))))
-    for side, codes in (("lhs", a), ("rhs", b)):
-        attrs = multiplier_attrs(quantize_multiplier(float(codes.scale) / twice))
-        properties |= {f"{side}_{name}": attr for name, attr in attrs.items()}
+    for side, codes in (("lhs_", a), ("rhs_", b)):
+        properties |= multiplier_attrs(quantize_multiplier(float(codes.scale) / twice), side)
     return properties
 
 

@@ -13,10 +13,9 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, Block, SSAValue
 
-from relay.dialects.attributes import dtype_of, element_type, scalar_attr
-from relay.dialects.op import tensor as type_of
-from relay.dialects.relay import ClipOp
-from relay.frontend.importing.builder import Builder, real, value_name
+from relay.dialects.attributes import element_type
+from relay.frontend.importing.builder import value_name
+from relay.frontend.importing.tensors import TensorBuilder
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.profile import LITERT, Profile
@@ -60,7 +59,7 @@ def nowhere(node: Node, number: int, block: Block, arguments: Sequence[SSAValue]
     raise node.unsupported("calls a subgraph")
 
 
-class Importer(Builder):
+class Importer(TensorBuilder):
     """The block under construction, and the value of each tensor of the file."""
 
     def __init__(self, names: Mapping[int, str], numerics: Profile = LITERT) -> None:
@@ -106,33 +105,28 @@ class Importer(Builder):
             self._weights[key] = self.constant(tensor.to_numpy().reshape(shape), self._names[tensor.index])
         return self._weights[key]
 
-    def element(self, tensor: Tensor) -> Attribute:
-        """The element type of a tensor's values in the module; the tensor must have a type with which relay
-        computes."""
-        return element_type(_DTYPES[tensor.type])
+    def element(self, value: SSAValue | Tensor) -> Attribute:
+        """The element type of a value, or of a tensor's values in the module; the tensor must have a type with which
+        relay computes."""
+        return element_type(_DTYPES[value.type]) if isinstance(value, Tensor) else super().element(value)
 
     def clip_reals(self, value: SSAValue, activation: str) -> SSAValue:
         """The value with a fused activation of floats applied."""
         if activation == "NONE":
             return value
-        low, high = real_bounds(activation)
-        return self.emit(ClipOp, [value], {"a_min": real(low), "a_max": real(high)}).result
+        return self.clip(value, *real_bounds(activation))
 
     def clip_integers(self, value: SSAValue, activation: str) -> SSAValue:
         """The value with a fused activation of plain integers applied."""
         if activation == "NONE":
             return value
-        element = type_of(value).element_type
-        info = np.iinfo(dtype_of(element))
+        info = np.iinfo(self.dtype(value).name)
         low, high = (max(min(bound, info.max), info.min) for bound in real_bounds(activation))
-        bounds = {"a_min": scalar_attr(int(low), element), "a_max": scalar_attr(int(high), element)}
-        return self.emit(ClipOp, [value], bounds).result
+        return self.clip(value, int(low), int(high))
 
     def clip_codes(self, value: SSAValue, codes: Codes, bounds: tuple[int, int]) -> SSAValue:
         """Clamp quantized values to `bounds`, the range that a fused activation lets through, in the scale of `codes`,
         so that nothing is rescaled. Returns the value itself if `bounds` is the whole range of `codes`."""
         if bounds == (codes.low, codes.high):
             return value
-        element = type_of(value).element_type
-        low, high = (scalar_attr(bound, element) for bound in bounds)
-        return self.emit(ClipOp, [value], {"a_min": low, "a_max": high}).result
+        return self.clip(value, *bounds)

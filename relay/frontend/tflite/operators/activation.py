@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import (
     AbsOp,
-    ClipOp,
     ExpOp,
     FloorOp,
     LogOp,
@@ -22,11 +20,10 @@ from relay.dialects.relay import (
     TanhOp,
     UnaryOp,
 )
-from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, parameters, real
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, CODES, INDICES, Node
 from relay.frontend.tflite.operators.quantize import rescale
-from relay.frontend.tflite.scales import real_bounds
 from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import quantize_multiplier
 
@@ -41,7 +38,7 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.unsupported(f"beta is {beta}")
     value = importer.value(data)
     if data.type == out.type == "FLOAT32":
-        return [importer.emit(SoftmaxOp, [value], {"beta": real(beta)}).result]
+        return [importer.call(SoftmaxOp, value, beta=beta)]
     if data.type != out.type or data.type not in CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
@@ -50,7 +47,7 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
     scaled = np.float64(np.float32(beta)) * np.float64(source.scale) * (1 << 26)
     multiplier = quantize_multiplier(min(float(scaled), float((1 << 31) - 1)))
     properties = {"beta": real(beta), "input_scale": real(source.scale), **multiplier_attrs(multiplier)}
-    return [importer.emit(qnn.SoftmaxOp, [value], properties).result]
+    return [importer.call(qnn.SoftmaxOp, value, **properties)]
 
 
 @operator("LOGISTIC", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
@@ -69,18 +66,12 @@ def _curve(
     data, out = node.input(0), node.output()
     value = importer.value(data)
     if data.type == out.type == "FLOAT32":
-        return importer.emit(plain, [value]).result
+        return importer.call(plain, value)
     if data.type != out.type or data.type not in CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
-    properties = {
-        "input_scale": real(source.scale),
-        "input_zero_point": number(source.zero_point),
-        "output_scale": real(target.scale),
-        "output_zero_point": number(target.zero_point),
-        "numerics": StringAttr(importer.numerics.curves),
-    }
-    return importer.emit(quantised, [value], properties).result
+    properties = parameters(input=source, output=target)
+    return importer.call(quantised, value, **properties, numerics=importer.numerics.curves)
 
 
 @operator("RELU", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
@@ -105,9 +96,8 @@ def _clamp(importer: Importer, node: Node, activation: str) -> SSAValue:
     if data.type == out.type == "FLOAT32":
         value = importer.value(data)
         if activation == "RELU":
-            return importer.emit(MaximumOp, [value, importer.scalar(0.0, value)]).result
-        low, high = real_bounds(activation)
-        return importer.emit(ClipOp, [value], {"a_min": real(low), "a_max": real(high)}).result
+            return importer.call(MaximumOp, value, importer.scalar(0.0, value))
+        return importer.clip_reals(value, activation)
     if data.type != out.type or data.type not in ALL_CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
@@ -133,4 +123,4 @@ def float_function(importer: Importer, node: Node) -> list[SSAValue]:
     types = ("FLOAT32", *{"NEG": INDICES, "ABS": ("INT32",)}.get(node.operator.kind, ()))
     if data.type not in types or data.type != out.type:
         raise node.refuse_types(data, out)
-    return [importer.emit(_FLOAT_FUNCTIONS[node.operator.kind], [importer.value(data)]).result]
+    return [importer.call(_FLOAT_FUNCTIONS[node.operator.kind], importer.value(data))]

@@ -7,7 +7,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import AddOp, BinaryOp, DivideOp, FloorDivideOp, MaximumOp, MinimumOp, MultiplyOp, SubtractOp
-from relay.frontend.importing.builder import multiplier_attrs, number, of_two
+from relay.frontend.importing.builder import multiplier_attrs, number, parameters
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.scales import Codes
@@ -35,29 +35,24 @@ def _sum(
     """A sum or difference. Quantized: both operands are shifted left by 20 bits (16-bit types: 15) and rescaled to a
     common scale, twice the larger of their scales; the sum is rescaled to the output's scale. The multipliers are
     computed in double."""
-    if _operand_type(node) not in ALL_CODES:
+    if operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, plain)]
-    lhs, rhs, out = _codes(node)
-    properties = _properties(node, lhs, rhs, out)
+    lhs, rhs, out = quantization(node)
+    properties = with_bounds(node, lhs, rhs, out)
     if node.flag("pot_scale_int16") and node.output().type == "INT16":
         powers = [power for codes in (lhs, rhs, out) if (power := _power_of_two(codes.scale)) is not None]
         if len(powers) == 3:
             properties |= _shifted(node, *powers)
-            return [importer.emit(quantised, _operands(importer, node), properties).result]
+            return [importer.call(quantised, *operands(importer, node), **properties)]
     left_shift = _LEFT_SHIFT[node.output().type]
     twice = np.float64(2 * max(lhs.scale, rhs.scale))
     left = quantize_multiplier(float(np.float64(lhs.scale) / twice))
     right = quantize_multiplier(float(np.float64(rhs.scale) / twice))
     last = quantize_multiplier(float(twice / np.float64(np.float32(1 << left_shift) * out.scale)))
-    properties |= {
-        "left_shift": number(left_shift),
-        **{f"lhs_{name}": attr for name, attr in multiplier_attrs(left).items()},
-        **{f"rhs_{name}": attr for name, attr in multiplier_attrs(right).items()},
-        **multiplier_attrs(last),
-    }
+    properties |= aligned(left_shift, left, right, last)
     if quantised is qnn.AddOp:
         properties |= importer.numerics.of_pairs(node.output().type)
-    return [importer.emit(quantised, _operands(importer, node), properties).result]
+    return [importer.call(quantised, *operands(importer, node), **properties)]
 
 
 def _power_of_two(scale: np.float32) -> int | None:
@@ -80,32 +75,35 @@ def _shifted(node: Node, lhs: int, rhs: int, out: int) -> dict[str, Attribute]:
             f"with pot_scale_int16, shapes {node.input(0).shape} and {node.input(1).shape} of two scales",
             "make pot_scale_int16 false, or both operands one shape",
         )
-    whole = [((1 << 31) - 1, shift) for shift in (*shifts, 0)]
-    return {
-        "left_shift": number(0),
-        **{f"lhs_{name}": attr for name, attr in multiplier_attrs(whole[0]).items()},
-        **{f"rhs_{name}": attr for name, attr in multiplier_attrs(whole[1]).items()},
-        **multiplier_attrs(whole[2]),
-    }
+    return aligned(0, *(((1 << 31) - 1, shift) for shift in (*shifts, 0)))
+
+
+def aligned(
+    left_shift: int, lhs: tuple[int, int], rhs: tuple[int, int], out: tuple[int, int] | None = None
+) -> dict[str, Attribute]:
+    """The properties that bring two operands to a common scale, and the result from there to its own; a multiplier is
+    `(multiplier, shift)`."""
+    sides = multiplier_attrs(lhs, "lhs_") | multiplier_attrs(rhs, "rhs_")
+    return {"left_shift": number(left_shift), **sides, **(multiplier_attrs(out) if out else {})}
 
 
 @operator("MUL", versions=(1, 7), inputs=(2, 2), known={"tflm": "INT8"})
 def multiply(importer: Importer, node: Node) -> list[SSAValue]:
     """Import MUL. Quantized: the multiplier is computed in float32, for TFLM in double."""
-    if _operand_type(node) not in ALL_CODES:
+    if operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, MultiplyOp)]
-    lhs, rhs, out = _codes(node)
+    lhs, rhs, out = quantization(node)
     real_type = importer.numerics.factors
     multiplier = quantize_multiplier(float(real_type(lhs.scale) * real_type(rhs.scale) / real_type(out.scale)))
-    properties = _properties(node, lhs, rhs, out) | multiplier_attrs(multiplier)
+    properties = with_bounds(node, lhs, rhs, out) | multiplier_attrs(multiplier)
     properties |= importer.numerics.of_pairs(node.output().type)
-    return [importer.emit(qnn.MulOp, _operands(importer, node), properties).result]
+    return [importer.call(qnn.MulOp, *operands(importer, node), **properties)]
 
 
 @operator("SQUARED_DIFFERENCE", versions=(1, 2), inputs=(2, 2))
 def squared_difference(importer: Importer, node: Node) -> list[SSAValue]:
     difference = _plain(importer, node, SubtractOp)
-    return [importer.emit(MultiplyOp, [difference, difference]).result]
+    return [importer.call(MultiplyOp, difference, difference)]
 
 
 @operator("DIV", versions=(1, 1), inputs=(2, 2))
@@ -130,24 +128,24 @@ def minimum(importer: Importer, node: Node) -> list[SSAValue]:
 
 def _extreme(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
     """MAXIMUM or MINIMUM; the scales and zero points of quantized operands must agree."""
-    if _operand_type(node) in ALL_CODES:
+    if operand_type(node) in ALL_CODES:
         node.same_codes(node.input(0), node.input(1), node.output())
-        return importer.emit(op, _operands(importer, node)).result
+        return importer.call(op, *operands(importer, node))
     return _plain(importer, node, op)
 
 
 def _plain(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
     """An op on floats, INT32 or INT64, followed by the fused activation; FLOOR_DIV also accepts INT8 and INT16, which
     it divides as plain integers."""
-    type = _operand_type(node)
+    type = operand_type(node)
     if type not in (PLAIN if op is FloorDivideOp else NUMBERS):
         raise node.refuse_types(node.input(0), node.input(1))
-    result = importer.emit(op, _operands(importer, node)).result
+    result = importer.call(op, *operands(importer, node))
     activation = node.activation() if "fused_activation_function" in node.operator.options else "NONE"
     return importer.clip_reals(result, activation) if type == "FLOAT32" else importer.clip_integers(result, activation)
 
 
-def _operand_type(node: Node) -> str:
+def operand_type(node: Node) -> str:
     """The common type of operands and result. Raises Unsupported if they differ."""
     first = node.input(0).type
     if any(tensor.type != first for tensor in (node.input(1), node.output())):
@@ -155,14 +153,16 @@ def _operand_type(node: Node) -> str:
     return first
 
 
-def _operands(importer: Importer, node: Node) -> list[SSAValue]:
+def operands(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.value(node.input(0)), importer.value(node.input(1))]
 
 
-def _codes(node: Node) -> tuple[Codes, Codes, Codes]:
+def quantization(node: Node) -> tuple[Codes, Codes, Codes]:
+    """The quantization of both operands and the result."""
     return node.codes(node.input(0)), node.codes(node.input(1)), node.codes(node.output())
 
 
-def _properties(node: Node, lhs: Codes, rhs: Codes, out: Codes) -> dict[str, Attribute]:
-    low, high = node.bounds(out)
-    return {**of_two(lhs, rhs, out), "min": number(low), "max": number(high)}
+def with_bounds(node: Node, lhs: Codes, rhs: Codes, out: Codes, to_even: bool = False) -> dict[str, Attribute]:
+    """The properties with the quantization of operands and result, and the bounds of the fused activation."""
+    low, high = node.bounds(out, to_even=to_even)
+    return {**parameters(lhs=lhs, rhs=rhs, output=out), "min": number(low), "max": number(high)}

@@ -5,28 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i1
+from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
+from relay.frontend.importing.control import truth
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.table import ANY, operator
-
-INDEX = IndexType()
-
-
-def truth(importer: Importer, node: Node, value: SSAValue, block: Block) -> SSAValue:
-    """The only element of a boolean tensor, as an i1 extracted at the end of a block."""
-    dims = importer.shape(value)
-    if value.type != TensorType(i1, dims) or any(d != 1 for d in dims):
-        raise node.malformed(f"its condition is {value.type}, not one boolean")
-    outer, importer.block = importer.block, block
-    zero = [arith.ConstantOp(IntegerAttr(0, INDEX))] if dims else []
-    places = [importer.append(op)[0] for op in zero] * len(dims)
-    (result,) = importer.append(tensor.ExtractOp(value, places, i1))
-    importer.block = outer
-    return result
 
 
 def same_types(node: Node, what: str, given: Sequence[SSAValue], wanted: Sequence[SSAValue]) -> None:
@@ -39,18 +24,16 @@ def same_types(node: Node, what: str, given: Sequence[SSAValue], wanted: Sequenc
 def conditional(importer: Importer, node: Node) -> list[SSAValue]:
     """Import IF: one of two subgraphs, called with the inputs after the condition."""
     condition, *given = [importer.value(each) for each in node.inputs()]
-    go = truth(importer, node, condition, importer.block)
+    go = truth(importer, condition, importer.block)
     blocks: list[Block] = []
     results: list[list[SSAValue]] = []
     for option in ("then_subgraph_index", "else_subgraph_index"):
         block = Block()
         results.append(importer.inline(node, node.integer(option), block, given))
-        end = scf.YieldOp(*results[-1])
-        block.add_op(end)
+        block.add_op(scf.YieldOp(*results[-1]))
         blocks.append(block)
     same_types(node, "its else branch", results[1], results[0])
-    op = scf.IfOp(go, [value.type for value in results[0]], [blocks[0]], [blocks[1]])
-    return list(importer.append(op))
+    return list(importer.append(scf.IfOp(go, [value.type for value in results[0]], [blocks[0]], [blocks[1]])))
 
 
 @operator("WHILE", versions=(1, 1), inputs=(1, ANY), outputs=(1, ANY))
@@ -63,7 +46,7 @@ def loop(importer: Importer, node: Node) -> list[SSAValue]:
     answer = importer.inline(node, node.integer("cond_subgraph_index"), tested, tested.args)
     if len(answer) != 1:
         raise node.malformed(f"its condition has {len(answer)} outputs")
-    tested.add_op(scf.ConditionOp(truth(importer, node, answer[0], tested), *tested.args))
+    tested.add_op(scf.ConditionOp(truth(importer, answer[0], tested), *tested.args))
     results = importer.inline(node, node.integer("body_subgraph_index"), turned, turned.args)
     same_types(node, "its body", results, given)
     turned.add_op(scf.YieldOp(*results))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +12,12 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, ints
 from relay.dialects.relay import BiasAddOp, Conv2dOp
-from relay.frontend.importing.builder import multiplier_vectors, number, scale_attr
+from relay.frontend.importing.builder import multiplier_vectors, number, parameters, product_parameters, scale_attr
+from relay.frontend.importing.windows import flat_padding
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import INDICES, Node
-from relay.frontend.tflite.operators.hybrid import quantised_lines, scale_sums
+from relay.frontend.tflite.operators.hybrid import ONE, quantised_lines, scale_sums
 from relay.frontend.tflite.profile import rescaling
 from relay.frontend.tflite.scales import Codes, window_padding
 from relay.frontend.tflite.table import operator
@@ -57,17 +59,17 @@ def depthwise_conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
 def _window(node: Node, kernel: tuple[int, int], layout: str, groups: int) -> dict[str, Attribute]:
     strides = node.positive("stride_h", "stride_w")
     dilation = node.positive("dilation_h_factor", "dilation_w_factor")
-    sizes, padding = node.input(0).shape[1:3], node.word("padding")
-    (top, bottom), (left, right) = (
-        window_padding(padding, *numbers) for numbers in zip(sizes, kernel, strides, dilation, strict=True)
-    )
-    return {
-        "strides": ints(strides),
-        "padding": ints([top, left, bottom, right]),
-        "dilation": ints(dilation),
-        "groups": IntegerAttr(groups, i64),
-        "kernel_layout": StringAttr(layout),
-    }
+    rest = {"dilation": ints(dilation), "groups": IntegerAttr(groups, i64), "kernel_layout": StringAttr(layout)}
+    return strides_and_padding(node, node.input(0).shape[1:3], kernel, strides, dilation) | rest
+
+
+def strides_and_padding(
+    node: Node, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilation: Sequence[int] = (1, 1)
+) -> dict[str, Attribute]:
+    """The properties `strides` and `padding` of a window that moves along axes of these sizes."""
+    rows = zip(sizes, kernel, strides, dilation, strict=True)
+    widths = [window_padding(node.word("padding"), *numbers) for numbers in rows]
+    return {"strides": ints(strides), "padding": ints(flat_padding(widths))}
 
 
 def _convolve(importer: Importer, node: Node, window: Window) -> list[SSAValue]:
@@ -78,8 +80,7 @@ def _convolve(importer: Importer, node: Node, window: Window) -> list[SSAValue]:
         case ("INT16", "INT8", "INT16") if bias is None or bias.type in INDICES:
             return [_codes(importer, node, window)]
         case ("FLOAT32", "FLOAT32", "FLOAT32") if bias is None or bias.type == "FLOAT32":
-            properties = window.properties | {"out_dtype": f32}
-            result = importer.emit(Conv2dOp, [importer.value(data), window.kernel], properties).result
+            result = importer.call(Conv2dOp, importer.value(data), window.kernel, **window.properties, out_dtype=f32)
         case ("FLOAT32", "INT8", "FLOAT32") if bias is None or bias.type == "FLOAT32":
             result = _hybrid(importer, node, window)
         case _:
@@ -93,22 +94,13 @@ def _codes(importer: Importer, node: Node, window: Window) -> SSAValue:
     data, bias = node.input(0), node.optional(2)
     source, target = node.codes(data), node.codes(node.output())
     scales, zero_point = kernel_scales(node, window.channel_axis)
-    properties = window.properties | {
-        "input_scale": scale_attr(np.array([source.scale])),
-        "input_zero_point": number(source.zero_point),
-        "kernel_scale": scale_attr(scales),
-        "kernel_zero_point": number(zero_point),
-        "out_dtype": sum_type(node, bias),
-    }
-    result = importer.emit(qnn.Conv2dOp, [importer.value(data), window.kernel], properties).result
+    properties = window.properties | product_parameters(source, scales, zero_point, sum_type(node, bias))
+    result = importer.call(qnn.Conv2dOp, importer.value(data), window.kernel, **properties)
     result = add_bias(importer, result, bias)
     rounding = importer.numerics.of_sums(data.type).products
-    if data.type == "UINT8" or rounding == "upward":
-        products = (source.scale * scales).astype(np.float64)
-    else:
-        products = np.float64(source.scale) * scales.astype(np.float64)
-    reals = products / np.float64(target.scale)
-    return requantize(importer, node, result, (source, scales, target), reals, rescaling(rounding, reals))
+    return requantize(
+        importer, node, result, (source, scales, target), rounding, data.type == "UINT8" or rounding == "upward"
+    )
 
 
 def requantize(
@@ -116,24 +108,26 @@ def requantize(
     node: Node,
     value: SSAValue,
     scales: tuple[Codes, Array, Codes],
-    reals: Array,
-    extra: dict[str, Attribute] | None = None,
+    rounding: str,
+    single: bool,
 ) -> SSAValue:
-    """Requantize sums of products to the output. `scales` are those of data, kernel and output; `reals` are the
-    multipliers as real numbers."""
+    """Requantize sums of products to the output. `scales` are those of data, kernel and output; the product of the
+    first two is computed in float32 if `single`, else in float64."""
     source, kernel, target = scales
     low, high = node.bounds(target, to_even=importer.numerics.bounds_to_even)
+    product = source.scale * kernel
+    exact = product.astype(np.float64) if single else np.float64(source.scale) * kernel.astype(np.float64)
+    reals = exact / np.float64(target.scale)
     properties: dict[str, Attribute] = {
-        "input_scale": scale_attr(source.scale * kernel),
-        "output_scale": scale_attr(np.array([target.scale])),
-        "output_zero_point": number(target.zero_point),
+        "input_scale": scale_attr(product),
+        **parameters(output=target),
         "min": number(low),
         "max": number(high),
         "out_dtype": importer.element(node.output()),
         **multiplier_vectors(quantize_multipliers(reals)),
-        **(extra or {}),
+        **rescaling(rounding, reals),
     }
-    return importer.emit(qnn.RequantizeOp, [value], properties).result
+    return importer.call(qnn.RequantizeOp, value, **properties)
 
 
 def sum_type(node: Node, bias: Tensor | None) -> Attribute:
@@ -152,10 +146,7 @@ def kernel_scales(node: Node, channel_axis: int) -> tuple[Array, int]:
 
 def add_bias(importer: Importer, value: SSAValue, bias: Tensor | None) -> SSAValue:
     """The value plus a vector along the last axis; the value itself without a bias."""
-    if bias is None:
-        return value
-    vector = importer.value(bias)
-    return importer.emit(BiasAddOp, [value, vector]).result
+    return value if bias is None else importer.call(BiasAddOp, value, importer.value(bias))
 
 
 def _hybrid(importer: Importer, node: Node, window: Window) -> SSAValue:
@@ -166,15 +157,8 @@ def _hybrid(importer: Importer, node: Node, window: Window) -> SSAValue:
     value = importer.value(node.input(0))
     if (scales == scales[0]).all() and window.channel_axis == 0:
         codes, scale = quantised_lines(importer, value, asymmetric=False)
-        sums = importer.emit(Conv2dOp, [codes, window.kernel], {**window.properties}).result
+        sums = importer.call(Conv2dOp, codes, window.kernel, **window.properties)
         return scale_sums(importer, sums, scale, scales)
     steps, scale = quantised_lines(importer, value, asymmetric=True)
-    properties = window.properties | {
-        "input_scale": scale_attr(np.ones(1, np.float32)),
-        "input_zero_point": number(0),
-        "kernel_scale": scale_attr(scales),
-        "kernel_zero_point": number(0),
-        "out_dtype": i32,
-    }
-    sums = importer.emit(qnn.Conv2dOp, [steps, window.kernel], properties).result
+    sums = importer.call(qnn.Conv2dOp, steps, window.kernel, **window.properties, **product_parameters(ONE, scales))
     return scale_sums(importer, sums, scale, scales)

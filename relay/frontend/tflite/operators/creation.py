@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, elements, ints
-from relay.dialects.relay import ConstantOp
 from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
@@ -16,11 +13,6 @@ from relay.frontend.tflite.table import operator
 
 MOST = 1 << 24
 """The maximum number of elements that an operator may create."""
-
-
-def unnamed(importer: Importer, numbers: Array) -> SSAValue:
-    """A constant without a label, for an array that is not in the file."""
-    return importer.emit(ConstantOp, [], {"value": elements(numbers)}).result
 
 
 def one_number(node: Node, tensor: Tensor) -> int:
@@ -45,7 +37,7 @@ def fill(importer: Importer, node: Node) -> list[SSAValue]:
     dims, value = node.input(0), node.input(1)
     same_type(node, value)
     filler = importer.reshape(importer.value(value), [])
-    return [importer.emit(relay.FullOp, [filler], {"shape": ints(node.numbers(dims))}).result]
+    return [importer.call(relay.FullOp, filler, shape=node.numbers(dims))]
 
 
 @operator("ZEROS_LIKE", versions=(1, 1), inputs=(1, 1))
@@ -53,7 +45,7 @@ def zeros_like(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     if data.type not in ("FLOAT32", *INDICES) or data.type != node.output().type:
         raise node.refuse_types(data, node.output())
-    return [importer.emit(relay.ZerosLikeOp, [importer.value(data)]).result]
+    return [importer.call(relay.ZerosLikeOp, importer.value(data))]
 
 
 @operator("RANGE", versions=(1, 2), inputs=(3, 3))
@@ -70,7 +62,7 @@ def range_(importer: Importer, node: Node) -> list[SSAValue]:
     if not abs(count) < MOST:
         raise node.unsupported(f"a range of {count} numbers")
     places = np.arange(max(int(np.ceil(count)), 0)).astype(numbers[0].dtype)
-    return [unnamed(importer, numbers[0][0] + places * numbers[2][0])]
+    return [importer.unnamed(numbers[0][0] + places * numbers[2][0])]
 
 
 @operator("SHAPE", versions=(1, 1), inputs=(1, 1))
@@ -78,14 +70,14 @@ def shape(importer: Importer, node: Node) -> list[SSAValue]:
     out = node.output()
     if out.type not in INDICES:
         raise node.refuse_types(out)
-    return [importer.emit(relay.ShapeOfOp, [importer.value(node.input(0))], {"dtype": importer.element(out)}).result]
+    return [importer.call(relay.ShapeOfOp, importer.value(node.input(0)), dtype=importer.element(out))]
 
 
 @operator("RANK", versions=(1, 1), inputs=(1, 1))
 def rank(importer: Importer, node: Node) -> list[SSAValue]:
     if node.output().type != "INT32":
         raise node.refuse_types(node.output())
-    return [unnamed(importer, np.array(len(node.input(0).shape), np.int32))]
+    return [importer.unnamed(np.array(len(node.input(0).shape), np.int32))]
 
 
 @operator("ONE_HOT", versions=(1, 1), inputs=(4, 4))
@@ -99,16 +91,14 @@ def one_hot(importer: Importer, node: Node) -> list[SSAValue]:
     count = one_number(node, depth)
     if count > MOST:
         raise node.unsupported(f"a depth of {count}")
-    properties = {"depth": IntegerAttr(count, i64), "axis": IntegerAttr(axis, i64)}
-    return [importer.emit(relay.OneHotOp, values, properties).result]
+    return [importer.call(relay.OneHotOp, *values, depth=count, axis=axis)]
 
 
 @operator("BROADCAST_TO", versions=(1, 4), inputs=(2, 2))
 def broadcast_to(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     same_type(node, data)
-    wanted = {"shape": ints(node.numbers(node.input(1)))}
-    return [importer.emit(relay.BroadcastToOp, [importer.value(data)], wanted).result]
+    return [importer.broadcast(importer.value(data), node.numbers(node.input(1)))]
 
 
 @operator("BROADCAST_ARGS", versions=(1, 1), inputs=(2, 2))
@@ -124,11 +114,11 @@ def broadcast_args(importer: Importer, node: Node) -> list[SSAValue]:
     for tensor in (lhs, rhs):
         value = importer.value(tensor)
         if (missing := width - tensor.shape[0]) > 0:
-            ones = unnamed(importer, np.ones(missing, numpy_type(tensor)))
-            value = importer.emit(relay.ConcatenateOp, [ones, value], {"axis": IntegerAttr(0, i64)}).result
+            ones = importer.unnamed(np.ones(missing, numpy_type(tensor)))
+            value = importer.call(relay.ConcatenateOp, ones, value, axis=0)
         sides.append(value)
-    single = importer.emit(relay.EqualOp, [sides[0], importer.scalar(1, sides[0])]).result
-    return [importer.emit(relay.WhereOp, [single, sides[1], sides[0]]).result]
+    single = importer.call(relay.EqualOp, sides[0], importer.scalar(1, sides[0]))
+    return [importer.call(relay.WhereOp, single, sides[1], sides[0])]
 
 
 @operator("DENSIFY", versions=(1, 1), inputs=(1, 1))

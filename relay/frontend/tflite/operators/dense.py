@@ -7,16 +7,15 @@ from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import CastOp, DenseOp, MultiplyOp, WeightOnlyDenseOp
-from relay.frontend.importing.builder import number, scale_attr
+from relay.frontend.importing.builder import product_parameters
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, sum_type
 from relay.frontend.tflite.operators.hybrid import line_products, quantised_lines
-from relay.frontend.tflite.profile import rescaling
 from relay.frontend.tflite.table import operator
 
 
@@ -40,7 +39,7 @@ def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
         case ("INT16", "INT8", "INT16") if bias is None or bias.type in INDICES:
             return [_codes(importer, node, value)]
         case ("FLOAT32", "FLOAT32", "FLOAT32") if bias is None or bias.type == "FLOAT32":
-            result = importer.emit(DenseOp, [value, importer.value(kernel)], {"out_dtype": f32}).result
+            result = importer.call(DenseOp, value, importer.value(kernel), out_dtype=f32)
         case ("FLOAT32", "INT8", "FLOAT32") if (bias is None or bias.type == "FLOAT32") and kernel.blocks is not None:
             result = _in_blocks(importer, node, value)
         case ("FLOAT32", "INT8", "FLOAT32") if bias is None or bias.type == "FLOAT32":
@@ -83,13 +82,13 @@ def _in_blocks(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     half = 8 if np.abs(2 * steps + 1).max(initial=0) < 16 else 128
     lines, scale = quantised_lines(importer, importer.reshape(value, [-1, inputs]), asymmetric=True)
     operands = [
-        importer.emit(CastOp, [lines], {"dtype": f32}).result,
+        importer.call(CastOp, lines, dtype=f32),
         importer.constant((steps + half).astype(np.uint8).reshape(*shape, -1), kernel.name),
         importer.constant(scales, "scales"),
         importer.constant(np.full(shape, half, np.uint8), "zero_points"),
     ]
-    sums = importer.emit(WeightOnlyDenseOp, operands).result
-    result = importer.emit(MultiplyOp, [sums, importer.reshape(scale, [-1, 1])]).result
+    sums = importer.call(WeightOnlyDenseOp, *operands)
+    result = importer.call(MultiplyOp, sums, importer.reshape(scale, [-1, 1]))
     return importer.reshape(result, [*importer.shape(value)[:-1], units])
 
 
@@ -102,19 +101,10 @@ def _codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     found = node.quantization(kernel)
     target = node.codes(node.output())
     scales, _ = kernel_scales(node, 0)
-    properties: dict[str, Attribute] = {
-        "input_scale": scale_attr(np.array([data.scale])),
-        "input_zero_point": number(data.zero_point),
-        "kernel_scale": scale_attr(scales),
-        "kernel_zero_point": number(int(found.zero_point[0]) if len(scales) == 1 else 0),
-        "out_dtype": sum_type(node, node.optional(2)),
-    }
-    result = importer.emit(qnn.DenseOp, [value, importer.value(kernel)], properties).result
+    zero_point = int(found.zero_point[0]) if len(scales) == 1 else 0
+    properties = product_parameters(data, scales, zero_point, sum_type(node, node.optional(2)))
+    result = importer.call(qnn.DenseOp, value, importer.value(kernel), **properties)
     result = add_bias(importer, result, node.optional(2))
     rounding = importer.numerics.of_sums(node.input(0).type).dense
-    if rounding == "upward" or (rounding == "tflite" and len(scales) == 1):
-        products = (data.scale * scales).astype(np.float64)
-    else:
-        products = np.float64(data.scale) * scales.astype(np.float64)
-    reals = products / np.float64(target.scale)
-    return requantize(importer, node, result, (data, scales, target), reals, rescaling(rounding, reals))
+    single = rounding == "upward" or (rounding == "tflite" and len(scales) == 1)
+    return requantize(importer, node, result, (data, scales, target), rounding, single)

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.op import tensor as type_of
 from relay.dialects.relay import BinaryOp, CompareOp, ReduceOp, UnaryOp
+from relay.frontend.importing.formulas import nearest_even
 from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
-from relay.frontend.tflite.operators.reduce import reduced, reduction
+from relay.frontend.tflite.operators.reduce import reduced
 from relay.frontend.tflite.table import ANY, operator
 
 NUMBERS = ("FLOAT32", *INDICES)
@@ -54,53 +53,46 @@ def one_type(node: Node, types: tuple[str, ...]) -> None:
 @operator(*_FUNCTIONS, versions=(1, 1), inputs=(1, 1))
 def function(importer: Importer, node: Node) -> list[SSAValue]:
     one_type(node, ("FLOAT32",))
-    return [importer.emit(_FUNCTIONS[node.operator.kind], [importer.value(node.input(0))]).result]
+    return [importer.call(_FUNCTIONS[node.operator.kind], importer.value(node.input(0)))]
 
 
 @operator("SIGN", versions=(1, 2), inputs=(1, 1))
 def sign(importer: Importer, node: Node) -> list[SSAValue]:
     one_type(node, ("FLOAT32", "INT32"))
-    return [importer.emit(relay.SignOp, [importer.value(node.input(0))]).result]
+    return [importer.call(relay.SignOp, importer.value(node.input(0)))]
 
 
 @operator("SQUARE", versions=(1, 1), inputs=(1, 1))
 def square(importer: Importer, node: Node) -> list[SSAValue]:
     one_type(node, ("FLOAT32",))
     value = importer.value(node.input(0))
-    return [importer.emit(relay.MultiplyOp, [value, value]).result]
+    return [importer.call(relay.MultiplyOp, value, value)]
 
 
 @operator("ROUND", versions=(1, 1), inputs=(1, 1))
 def round_(importer: Importer, node: Node) -> list[SSAValue]:
     """Import ROUND, halves to even: if x is half-way between two integers, the result is `2 * round(x / 2)`."""
     one_type(node, ("FLOAT32",))
-    x = importer.value(node.input(0))
-    half, two = importer.scalar(0.5, x), importer.scalar(2.0, x)
-    rest = importer.emit(relay.SubtractOp, [x, importer.emit(relay.FloorOp, [x]).result]).result
-    tie = importer.emit(relay.EqualOp, [rest, half]).result
-    halved = importer.emit(relay.RoundOp, [importer.emit(relay.MultiplyOp, [x, half]).result]).result
-    even = importer.emit(relay.MultiplyOp, [halved, two]).result
-    return [importer.emit(relay.WhereOp, [tie, even, importer.emit(relay.RoundOp, [x]).result]).result]
+    return [nearest_even(importer, importer.value(node.input(0)))]
 
 
 @operator("GELU", versions=(1, 2), inputs=(1, 1))
 def gelu(importer: Importer, node: Node) -> list[SSAValue]:
     one_type(node, ("FLOAT32",))
-    approximate = BoolAttr.from_bool(node.flag("approximate"))
-    return [importer.emit(relay.GeluOp, [importer.value(node.input(0))], {"approximate": approximate}).result]
+    return [importer.call(relay.GeluOp, importer.value(node.input(0)), approximate=node.flag("approximate"))]
 
 
 @operator("LOGICAL_NOT", versions=(1, 1), inputs=(1, 1))
 def logical_not(importer: Importer, node: Node) -> list[SSAValue]:
     one_type(node, ("BOOL",))
-    return [importer.emit(relay.LogicalNotOp, [importer.value(node.input(0))]).result]
+    return [importer.call(relay.LogicalNotOp, importer.value(node.input(0)))]
 
 
 @operator(*_BINARY, versions=(1, 2), inputs=(2, 2))
 def binary(importer: Importer, node: Node) -> list[SSAValue]:
     op, types = _BINARY[node.operator.kind]
     one_type(node, types)
-    return [importer.emit(op, [importer.value(tensor) for tensor in node.inputs()]).result]
+    return [importer.call(op, *(importer.value(tensor) for tensor in node.inputs()))]
 
 
 @operator("RIGHT_SHIFT", versions=(1, 1), inputs=(2, 2))
@@ -108,10 +100,8 @@ def right_shift(importer: Importer, node: Node) -> list[SSAValue]:
     """Import RIGHT_SHIFT, with the shift clamped to at least 0 and at most the number of bits minus one."""
     one_type(node, INTEGERS)
     value, amount = (importer.value(tensor) for tensor in node.inputs())
-    element = importer.element(node.input(0))
     last = numpy_type(node.input(0)).itemsize * 8 - 1
-    bounds: dict[str, Attribute] = {"a_min": scalar_attr(0, element), "a_max": scalar_attr(last, element)}
-    return [importer.emit(relay.RightShiftOp, [value, importer.emit(relay.ClipOp, [amount], bounds).result]).result]
+    return [importer.call(relay.RightShiftOp, value, importer.clip(amount, 0, last))]
 
 
 @operator("ATAN2", versions=(1, 1), inputs=(2, 2))
@@ -123,13 +113,13 @@ def atan2(importer: Importer, node: Node) -> list[SSAValue]:
     zero = importer.scalar(0.0, x)
 
     def choose(compare: type[CompareOp], value: SSAValue, first: SSAValue, second: SSAValue) -> SSAValue:
-        return importer.emit(relay.WhereOp, [importer.emit(compare, [value, zero]).result, first, second]).result
+        return importer.call(relay.WhereOp, importer.call(compare, value, zero), first, second)
 
-    near = importer.emit(relay.AtanOp, [importer.emit(relay.DivideOp, [y, x]).result]).result
+    near = importer.call(relay.AtanOp, importer.call(relay.DivideOp, y, x))
     turn = choose(relay.LessOp, y, importer.scalar(-math.pi, x), importer.scalar(math.pi, x))
     straight = choose(relay.GreaterOp, y, importer.scalar(math.pi / 2, x), zero)
     straight = choose(relay.LessOp, y, importer.scalar(-math.pi / 2, x), straight)
-    behind = importer.emit(relay.AddOp, [near, turn]).result
+    behind = importer.call(relay.AddOp, near, turn)
     return [choose(relay.EqualOp, x, straight, choose(relay.LessOp, x, behind, near))]
 
 
@@ -141,7 +131,7 @@ def compare(importer: Importer, node: Node) -> list[SSAValue]:
     types = (*NUMBERS, "BOOL") if node.operator.kind in ("EQUAL", "NOT_EQUAL") else (*NUMBERS, "INT16")
     if lhs.type not in types or lhs.type != rhs.type or node.output().type != "BOOL":
         raise node.refuse_types(lhs, rhs, node.output())
-    return [importer.emit(_COMPARISONS[node.operator.kind], [importer.value(lhs), importer.value(rhs)]).result]
+    return [importer.call(_COMPARISONS[node.operator.kind], importer.value(lhs), importer.value(rhs))]
 
 
 @operator("SELECT", "SELECT_V2", versions=(1, 4), inputs=(3, 3))
@@ -156,7 +146,7 @@ def select(importer: Importer, node: Node) -> list[SSAValue]:
     chosen = importer.value(condition)
     if node.operator.kind == "SELECT" and len(condition.shape) == 1 < len(first.shape):
         chosen = importer.reshape(chosen, [condition.shape[0], *[1] * (len(first.shape) - 1)])
-    return [importer.emit(relay.WhereOp, [chosen, importer.value(first), importer.value(second)]).result]
+    return [importer.call(relay.WhereOp, chosen, importer.value(first), importer.value(second))]
 
 
 @operator("ADD_N", versions=(1, 1), inputs=(1, ANY))
@@ -167,7 +157,7 @@ def add_n(importer: Importer, node: Node) -> list[SSAValue]:
     if any(type_of(value) != type_of(total) for value in others):
         raise node.malformed("the inputs differ in shape")
     for value in others:
-        total = importer.emit(relay.AddOp, [total, value]).result
+        total = importer.call(relay.AddOp, total, value)
     return [total]
 
 
@@ -180,7 +170,7 @@ def reduce(importer: Importer, node: Node) -> list[SSAValue]:
         op, types = (relay.AnyOp if op is relay.AnyOp else relay.AllOp), ("BOOL",)
     if data.type not in types or data.type != out.type:
         raise node.refuse_types(data, out)
-    return [importer.emit(op, [reduced(importer, node)], reduction(node)).result]
+    return [reduced(importer, node, op)]
 
 
 @operator("CUMSUM", versions=(1, 1), inputs=(2, 2))
@@ -192,13 +182,7 @@ def cumsum(importer: Importer, node: Node) -> list[SSAValue]:
     axes = node.axes(node.input(1), len(data.shape))
     if len(axes) != 1:
         raise node.malformed(f"has {len(axes)} axes")
-    turn: dict[str, Attribute] = {"axis": ints(axes)}
-    value = importer.value(data)
-    if node.flag("reverse"):
-        value = importer.emit(relay.ReverseOp, [value], turn).result
-    properties: dict[str, Attribute] = {
-        "axis": IntegerAttr(axes[0], i64),
-        "exclusive": BoolAttr.from_bool(node.flag("exclusive")),
-    }
-    value = importer.emit(relay.CumsumOp, [value], properties).result
-    return [importer.emit(relay.ReverseOp, [value], turn).result if node.flag("reverse") else value]
+    value, turned = importer.value(data), node.flag("reverse")
+    value = importer.call(relay.ReverseOp, value, axis=axes) if turned else value
+    value = importer.call(relay.CumsumOp, value, axis=axes[0], exclusive=node.flag("exclusive"))
+    return [importer.call(relay.ReverseOp, value, axis=axes) if turned else value]

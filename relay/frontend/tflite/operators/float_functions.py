@@ -4,14 +4,11 @@ log-softmax, L2 pooling."""
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import ints
 from relay.dialects.relay import (
     AddOp,
     AvgPool2dOp,
-    ClipOp,
     DivideOp,
     Expm1Op,
     GreaterOp,
@@ -26,11 +23,10 @@ from relay.dialects.relay import (
     SubtractOp,
     WhereOp,
 )
-from relay.frontend.importing.builder import real
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
-from relay.frontend.tflite.scales import window_padding
+from relay.frontend.tflite.operators.convolution import strides_and_padding
 from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import round_away
 
@@ -48,7 +44,7 @@ def floats(node: Node, *tensors: Tensor) -> None:
 def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     floats(node, data)
-    return [importer.emit(LeakyReluOp, [importer.value(data)], {"alpha": real(node.real("alpha"))}).result]
+    return [importer.call(LeakyReluOp, importer.value(data), alpha=node.real("alpha"))]
 
 
 @operator("PRELU", versions=(1, 1), inputs=(2, 2))
@@ -58,10 +54,10 @@ def prelu(importer: Importer, node: Node) -> list[SSAValue]:
     floats(node, data, alpha)
     value = importer.value(data)
     if data.shape and alpha.shape[-1:] == data.shape[-1:] and np.prod(alpha.shape[:-1]) == 1:
-        return [importer.emit(PreluOp, [value, importer.reshape(importer.value(alpha), data.shape[-1:])]).result]
-    negative = importer.emit(MultiplyOp, [value, importer.value(alpha)]).result
-    positive = importer.emit(GreaterOp, [value, importer.scalar(0.0, value)]).result
-    return [importer.emit(WhereOp, [positive, value, negative]).result]
+        return [importer.call(PreluOp, value, importer.reshape(importer.value(alpha), data.shape[-1:]))]
+    negative = importer.call(MultiplyOp, value, importer.value(alpha))
+    positive = importer.call(GreaterOp, value, importer.scalar(0.0, value))
+    return [importer.call(WhereOp, positive, value, negative)]
 
 
 @operator("ELU", versions=(1, 1), inputs=(1, 1))
@@ -70,9 +66,9 @@ def elu(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     floats(node, data)
     value = importer.value(data)
-    negative = importer.emit(Expm1Op, [value]).result
-    positive = importer.emit(GreaterOp, [value, importer.scalar(0.0, value)]).result
-    return [importer.emit(WhereOp, [positive, value, negative]).result]
+    negative = importer.call(Expm1Op, value)
+    positive = importer.call(GreaterOp, value, importer.scalar(0.0, value))
+    return [importer.call(WhereOp, positive, value, negative)]
 
 
 @operator("HARD_SWISH", versions=(1, 1), inputs=(1, 1))
@@ -81,10 +77,10 @@ def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     floats(node, data)
     value = importer.value(data)
-    moved = importer.emit(AddOp, [value, importer.scalar(3.0, value)]).result
-    gate = importer.emit(ClipOp, [moved], {"a_min": real(0.0), "a_max": real(6.0)}).result
-    product = importer.emit(MultiplyOp, [value, gate]).result
-    return [importer.emit(DivideOp, [product, importer.scalar(6.0, value)]).result]
+    moved = importer.call(AddOp, value, importer.scalar(3.0, value))
+    gate = importer.clip(moved, 0.0, 6.0)
+    product = importer.call(MultiplyOp, value, gate)
+    return [importer.call(DivideOp, product, importer.scalar(6.0, value))]
 
 
 @operator("FAKE_QUANT", versions=(1, 2), inputs=(1, 1))
@@ -101,13 +97,13 @@ def fake_quant(importer: Importer, node: Node) -> list[SSAValue]:
     zero_point = np.clip(np.float32(round_away(np.asarray(first - low / scale))), first, last)
     low, high = (first - zero_point) * scale, (last - zero_point) * scale
     value = importer.value(data)
-    bounded = importer.emit(ClipOp, [value], {"a_min": real(low), "a_max": real(high)}).result
+    bounded = importer.clip(value, float(low), float(high))
     lowest, step = importer.scalar(float(low), value), importer.scalar(float(scale), value)
-    moved = importer.emit(SubtractOp, [bounded, lowest]).result
+    moved = importer.call(SubtractOp, bounded, lowest)
     inverse = importer.scalar(float(np.float32(1) / scale), value)
-    codes = importer.emit(RoundOp, [importer.emit(MultiplyOp, [moved, inverse]).result]).result
-    reals = importer.emit(MultiplyOp, [codes, step]).result
-    return [importer.emit(AddOp, [reals, lowest]).result]
+    codes = importer.call(RoundOp, importer.call(MultiplyOp, moved, inverse))
+    reals = importer.call(MultiplyOp, codes, step)
+    return [importer.call(AddOp, reals, lowest)]
 
 
 @operator("LOG_SOFTMAX", versions=(1, 2), inputs=(1, 1))
@@ -115,7 +111,7 @@ def log_softmax(importer: Importer, node: Node) -> list[SSAValue]:
     """Import LOG_SOFTMAX along the last axis."""
     data = node.input(0)
     floats(node, data)
-    return [importer.emit(LogSoftmaxOp, [importer.value(data)]).result]
+    return [importer.call(LogSoftmaxOp, importer.value(data))]
 
 
 @operator("L2_NORMALIZATION", versions=(1, 2), inputs=(1, 1))
@@ -124,8 +120,7 @@ def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     floats(node, data)
     node.no_activation()
-    properties = {"axis": ints([-1]), "eps": real(LEAST_NORM**2)}
-    return [importer.emit(L2NormalizeOp, [importer.value(data)], properties).result]
+    return [importer.call(L2NormalizeOp, importer.value(data), axis=[-1], eps=LEAST_NORM**2)]
 
 
 @operator("LOCAL_RESPONSE_NORMALIZATION", versions=(1, 1), inputs=(1, 1))
@@ -139,13 +134,8 @@ def local_response_normalization(importer: Importer, node: Node) -> list[SSAValu
     if radius < 0 or channels < 1:
         raise node.malformed(f"a radius of {radius} for {channels} channels")
     size = 2 * min(radius, channels - 1) + 1
-    properties = {
-        "size": IntegerAttr(size, i64),
-        "bias": real(node.real("bias")),
-        "alpha": real(node.real("alpha") * size),
-        "beta": real(node.real("beta")),
-    }
-    return [importer.emit(LrnOp, [importer.value(data)], properties).result]
+    bias, alpha, beta = (node.real(name) for name in ("bias", "alpha", "beta"))
+    return [importer.call(LrnOp, importer.value(data), size=size, bias=bias, alpha=alpha * size, beta=beta)]
 
 
 @operator("L2_POOL_2D", versions=(1, 1), inputs=(1, 1))
@@ -154,12 +144,8 @@ def l2_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     floats(node, data)
     pool, strides = node.positive("filter_height", "filter_width"), node.positive("stride_h", "stride_w")
-    sizes, padding = node.shape(data, 4)[1:3], node.word("padding")
-    (top, bottom), (left, right) = (
-        window_padding(padding, *numbers) for numbers in zip(sizes, pool, strides, strict=True)
-    )
+    properties = strides_and_padding(node, node.shape(data, 4)[1:3], pool, strides)
     value = importer.value(data)
-    squares = importer.emit(MultiplyOp, [value, value]).result
-    window = {"pool_size": ints(pool), "strides": ints(strides), "padding": ints([top, left, bottom, right])}
-    mean = importer.emit(AvgPool2dOp, [squares], window).result
-    return [importer.clip_reals(importer.emit(SqrtOp, [mean]).result, node.activation())]
+    squares = importer.call(MultiplyOp, value, value)
+    mean = importer.call(AvgPool2dOp, squares, pool_size=pool, **properties)
+    return [importer.clip_reals(importer.call(SqrtOp, mean), node.activation())]

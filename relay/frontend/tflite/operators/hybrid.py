@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import f32, f64, i16, i32
-from xdsl.ir import Attribute, SSAValue
+import numpy as np
+from xdsl.dialects.builtin import f32, f64, i16
+from xdsl.ir import SSAValue
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import Array, ints, scalar_attr
-from relay.dialects.op import TensorOp
-from relay.dialects.op import tensor as type_of
-from relay.frontend.importing.builder import number, real, scale_attr
+from relay.dialects.attributes import Array
+from relay.frontend.importing.builder import product_parameters
 from relay.frontend.tflite.builder import Importer
+from relay.frontend.tflite.scales import Codes
 
 LOW, HIGH = -128.0, 127.0
+ONE = Codes(np.float32(1), 0, 0, 0)
+"""The scale and zero point of quantized values from which the zero point is subtracted; scales are applied to sums."""
 
 
 def quantised_lines(importer: Importer, value: SSAValue, asymmetric: bool) -> tuple[SSAValue, SSAValue]:
@@ -22,8 +24,8 @@ def quantised_lines(importer: Importer, value: SSAValue, asymmetric: bool) -> tu
     the scales."""
     if asymmetric:
         return _asymmetric(importer, value)
-    codes = importer.emit(qnn.DynamicQuantizeOp, [value])
-    return codes.codes, codes.scale
+    codes, scale = importer.several(qnn.DynamicQuantizeOp, value)
+    return codes, scale
 
 
 def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -35,19 +37,10 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
     Source: LiteRT's `AsymmetricQuantizeFloats` for vectors, observed on data half way between two quantized values.
     """
 
-    def emit(op: type[TensorOp], *operands: SSAValue, **properties: Attribute) -> SSAValue:
-        return importer.emit(op, operands, properties).results[0]
-
-    def constant(real: float, like: SSAValue) -> SSAValue:
-        return importer.scalar(real, like)
-
-    def clamped(x: SSAValue) -> SSAValue:
-        element = type_of(x).element_type
-        return emit(relay.ClipOp, x, a_min=scalar_attr(LOW, element), a_max=scalar_attr(HIGH, element))
-
+    emit, constant = importer.call, importer.scalar
     count, *others = importer.shape(value)
     lines = importer.reshape(value, [count, prod(others)])
-    zero, axis = constant(0.0, value), ints([1])
+    zero, axis = constant(0.0, value), [1]
     ends32 = [
         emit(bound, emit(reduce, lines, axis=axis), zero)
         for reduce, bound in ((relay.MinOp, relay.MinimumOp), (relay.MaxOp, relay.MaximumOp))
@@ -62,28 +55,23 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
         ends.append((emit(relay.SubtractOp, constant(bound, place), place), error))
     (from_low, low_error), (from_high, high_error) = ends
     nearer = emit(relay.WhereOp, emit(relay.LessOp, low_error, high_error), from_low, from_high)
-    zero_point = emit(relay.CastOp, emit(relay.RoundOp, clamped(nearer)), dtype=f32)
+    zero_point = emit(relay.CastOp, emit(relay.RoundOp, importer.clip(nearer, LOW, HIGH)), dtype=f32)
     scale = emit(relay.CastOp, step, dtype=f32)
     rows = [count] + [1] * len(others)
     offset = importer.reshape(zero_point, rows)
     inverse = importer.reshape(emit(relay.DivideOp, constant(1.0, scale), scale), rows)
     codes = emit(relay.AddOp, offset, emit(relay.RoundOp, emit(relay.MultiplyOp, value, inverse)))
-    steps = emit(relay.SubtractOp, clamped(codes), offset)
+    steps = emit(relay.SubtractOp, importer.clip(codes, LOW, HIGH), offset)
     return emit(relay.CastOp, steps, dtype=i16), scale
 
 
 def line_products(importer: Importer, lines: SSAValue, weights: SSAValue, scales: Array, asymmetric: bool) -> SSAValue:
     """`lines [n, k]`, quantised at run time, times quantized `weights [units, k]` with one scale or one per unit."""
     codes, scale = quantised_lines(importer, lines, asymmetric)
-    properties: dict[str, Attribute] = {
-        "input_scale": real(1.0),
-        "input_zero_point": number(0),
-        "kernel_scale": scale_attr(scales),
-        "kernel_zero_point": number(0),
-        "out_dtype": i32,
-    }
-    op = qnn.DenseOp if asymmetric else relay.DenseOp
-    sums = importer.emit(op, [codes, weights], properties if asymmetric else {}).results[0]
+    if asymmetric:
+        sums = importer.call(qnn.DenseOp, codes, weights, **product_parameters(ONE, scales))
+    else:
+        sums = importer.call(relay.DenseOp, codes, weights)
     return scale_sums(importer, sums, scale, scales)
 
 
@@ -97,6 +85,5 @@ def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, kernel_scale
         if len(kernel_scales) == 1
         else importer.constant(kernel_scales, "kernel_scales")
     )
-    factor = importer.emit(relay.MultiplyOp, [factor, kernel]).result
-    reals = importer.emit(relay.CastOp, [sums], {"dtype": f32}).result
-    return importer.emit(relay.MultiplyOp, [reals, factor]).result
+    factor = importer.call(relay.MultiplyOp, factor, kernel)
+    return importer.call(relay.MultiplyOp, importer.cast(sums, f32), factor)

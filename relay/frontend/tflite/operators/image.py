@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import ints
 from relay.dialects.relay import Resize2dOp
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, Node
@@ -34,10 +32,5 @@ def _resize(importer: Importer, node: Node, method: str) -> SSAValue:
     align_corners, half_pixel_centers = node.flag("align_corners"), node.flag("half_pixel_centers")
     if align_corners and half_pixel_centers:
         raise node.malformed("align_corners and half_pixel_centers exclude each other")
-    properties = {
-        "size": ints(size),
-        "method": StringAttr(method),
-        "align_corners": BoolAttr.from_bool(align_corners),
-        "half_pixel_centers": BoolAttr.from_bool(half_pixel_centers),
-    }
-    return importer.emit(Resize2dOp, [importer.value(data)], properties).result
+    flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
+    return importer.call(Resize2dOp, importer.value(data), size=size, method=method, **flags)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, f32, i16, i32
+from xdsl.dialects.builtin import f32, i8, i16, i32
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import ints
-from relay.dialects.relay import BatchMatmulOp, CastOp, MultiplyOp, TransposeOp
+from relay.dialects.relay import BatchMatmulOp, MultiplyOp
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.operators.hybrid import quantised_lines
@@ -22,12 +21,8 @@ def batch_matmul(importer: Importer, node: Node) -> list[SSAValue]:
         return [_hybrid(importer, node)]
     if not lhs.type == rhs.type == out.type == "FLOAT32":
         raise node.refuse_types(lhs, rhs, out)
-    properties = {
-        "transpose_a": IntegerAttr.from_bool(node.flag("adj_x")),
-        "transpose_b": IntegerAttr.from_bool(node.flag("adj_y")),
-        "out_dtype": f32,
-    }
-    return [importer.emit(BatchMatmulOp, [importer.value(lhs), importer.value(rhs)], properties).result]
+    turned = {"transpose_a": node.flag("adj_x"), "transpose_b": node.flag("adj_y")}
+    return [importer.call(BatchMatmulOp, importer.value(lhs), importer.value(rhs), out_dtype=f32, **turned)]
 
 
 def _hybrid(importer: Importer, node: Node) -> SSAValue:
@@ -42,17 +37,13 @@ def _hybrid(importer: Importer, node: Node) -> SSAValue:
         raise node.unsupported(f"{rhs} with a zero point of {found.zero_point} for rank {rank}")
     value = importer.value(lhs)
     if node.flag("adj_x"):
-        order = ints([*range(rank - 2), rank - 1, rank - 2])
-        value = importer.emit(TransposeOp, [value], {"axes": order}).result
+        value = importer.transpose(value, [*range(rank - 2), rank - 1, rank - 2])
     shape = importer.shape(value)
     asymmetric = node.flag("asymmetric_quantize_inputs")
     codes, scale = quantised_lines(importer, importer.reshape(value, [-1, shape[-1]]), asymmetric)
-    weights = importer.value(rhs)
-    if asymmetric:
-        weights = importer.emit(CastOp, [weights], {"dtype": i16}).result
-    properties = {"transpose_b": IntegerAttr.from_bool(node.flag("adj_y")), "out_dtype": i32}
-    sums = importer.emit(BatchMatmulOp, [importer.reshape(codes, shape), weights], properties).result
-    product = importer.emit(MultiplyOp, [scale, importer.scalar(float(found.scale), scale)]).result
+    weights = importer.cast(importer.value(rhs), i16 if asymmetric else i8)
+    codes, turned = importer.reshape(codes, shape), node.flag("adj_y")
+    sums = importer.call(BatchMatmulOp, codes, weights, transpose_b=turned, out_dtype=i32)
+    product = importer.call(MultiplyOp, scale, importer.scalar(float(found.scale), scale))
     factor = importer.reshape(product, [*shape[:-1], 1])
-    reals = importer.emit(CastOp, [sums], {"dtype": f32}).result
-    return importer.emit(MultiplyOp, [reals, factor]).result
+    return importer.call(MultiplyOp, importer.cast(sums, f32), factor)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import ints
 from relay.dialects.relay import AvgPool2dOp, MaxPool2dOp
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, Node
-from relay.frontend.tflite.scales import window_padding
+from relay.frontend.tflite.operators.convolution import strides_and_padding
 from relay.frontend.tflite.table import EVERYWHERE, operator
 
 
@@ -31,16 +30,7 @@ def _pool(importer: Importer, node: Node, op: type[AvgPool2dOp] | type[MaxPool2d
     sizes = node.shape(data, 4)[1:3]
     pool = node.positive("filter_height", "filter_width")
     strides = node.positive("stride_h", "stride_w")
-    padding = node.word("padding")
-    (top, bottom), (left, right) = (
-        window_padding(padding, *numbers) for numbers in zip(sizes, pool, strides, strict=True)
-    )
-    properties = {
-        "pool_size": ints(pool),
-        "strides": ints(strides),
-        "padding": ints([top, left, bottom, right]),
-    }
-    result = importer.emit(op, [importer.value(data)], properties).result
+    result = importer.call(op, importer.value(data), pool_size=pool, **strides_and_padding(node, sizes, pool, strides))
     if data.type == "FLOAT32":
         return importer.clip_reals(result, node.activation())
     codes = node.same_codes(data, out)

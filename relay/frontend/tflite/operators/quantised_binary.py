@@ -6,87 +6,56 @@ import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
-from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.dialects.op import TensorOp
+from relay.frontend.importing.builder import multiplier_attrs, number, parameters
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
-from relay.frontend.tflite.operators.quantised_functions import BYTES, prefixed
-from relay.frontend.tflite.scales import Codes
+from relay.frontend.tflite.operators.arithmetic import aligned, operands, quantization, with_bounds
+from relay.frontend.tflite.operators.quantised_functions import BYTES
 from relay.frontend.tflite.table import quantised
 from relay.interpreters.arithmetic import quantize_multiplier
 
 TWO = (2, 2)
 
 
-def operands(importer: Importer, node: Node) -> list[SSAValue]:
-    """Both inputs, which must have one type."""
+def emitted(importer: Importer, node: Node, op: type[TensorOp], properties: dict[str, Attribute]) -> list[SSAValue]:
+    """The op on both inputs, which must have one type."""
     lhs, rhs = node.input(0), node.input(1)
     if lhs.type != rhs.type:
         raise node.refuse_types(lhs, rhs)
-    return [importer.value(lhs), importer.value(rhs)]
-
-
-def sides(lhs: Codes, rhs: Codes) -> dict[str, Attribute]:
-    """The properties with the scales and zero points of both inputs."""
-    return {
-        "lhs_scale": real(lhs.scale),
-        "lhs_zero_point": number(lhs.zero_point),
-        "rhs_scale": real(rhs.scale),
-        "rhs_zero_point": number(rhs.zero_point),
-    }
-
-
-def target_of(out: Codes, bounds: tuple[int, int]) -> dict[str, Attribute]:
-    """The properties with the scale, zero point and bounds of the output."""
-    low, high = bounds
-    return {
-        "output_scale": real(out.scale),
-        "output_zero_point": number(out.zero_point),
-        "min": number(low),
-        "max": number(high),
-    }
+    return [importer.call(op, *operands(importer, node), **properties)]
 
 
 @quantised("DIV", types=f"{BYTES} INT16", versions=(1, 2), inputs=TWO)
 def divide(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized DIV; the multiplier is computed in float32."""
-    lhs, rhs, out = (node.codes(tensor) for tensor in (node.input(0), node.input(1), node.output()))
+    lhs, rhs, out = quantization(node)
     factor = quantize_multiplier(float(lhs.scale / (rhs.scale * out.scale)))
-    properties = sides(lhs, rhs) | target_of(out, node.bounds(out)) | multiplier_attrs(factor)
-    return [importer.emit(qnn.DivideOp, operands(importer, node), properties).result]
+    return emitted(importer, node, qnn.DivideOp, with_bounds(node, lhs, rhs, out) | multiplier_attrs(factor))
 
 
 @quantised("SQUARED_DIFFERENCE", types="INT8", versions=(1, 2), inputs=TWO)
 def squared_difference(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized SQUARED_DIFFERENCE: both operands are shifted left by 7 bits and rescaled to a common scale,
     twice the larger of their scales; the multipliers are computed in double."""
-    lhs, rhs, out = (node.codes(tensor) for tensor in (node.input(0), node.input(1), node.output()))
+    lhs, rhs, out = quantization(node)
     twice = np.float64(2 * max(lhs.scale, rhs.scale))
     last = float(twice * twice / np.float64(np.float32(1 << 14) * out.scale))
-    properties = sides(lhs, rhs) | {
-        **target_of(out, (out.low, out.high)),
-        "left_shift": number(7),
-        **prefixed("lhs", float(np.float64(lhs.scale) / twice)),
-        **prefixed("rhs", float(np.float64(rhs.scale) / twice)),
-        **multiplier_attrs(quantize_multiplier(last)),
-    }
-    return [importer.emit(qnn.SquaredDifferenceOp, operands(importer, node), properties).result]
+    left, right = (quantize_multiplier(float(np.float64(each.scale) / twice)) for each in (lhs, rhs))
+    properties = parameters(lhs=lhs, rhs=rhs, output=out) | {"min": number(out.low), "max": number(out.high)}
+    properties |= aligned(7, left, right, quantize_multiplier(last))
+    return emitted(importer, node, qnn.SquaredDifferenceOp, properties)
 
 
 @quantised("PRELU", types=BYTES, versions=(1, 1), inputs=TWO)
 def prelu(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized PRELU; both multipliers are computed in float32."""
-    source, slope, out = (node.codes(tensor) for tensor in (node.input(0), node.input(1), node.output()))
-    properties: dict[str, Attribute] = {
-        "input_scale": real(source.scale),
-        "input_zero_point": number(source.zero_point),
-        "alpha_scale": real(slope.scale),
-        "alpha_zero_point": number(slope.zero_point),
-        "output_scale": real(out.scale),
-        "output_zero_point": number(out.zero_point),
-        **multiplier_attrs(quantize_multiplier(float(source.scale / out.scale))),
-        **prefixed("alpha", float(source.scale * slope.scale / out.scale)),
-    }
-    return [importer.emit(qnn.PreluOp, operands(importer, node), properties).result]
+    source, slope, out = quantization(node)
+    kept = quantize_multiplier(float(source.scale / out.scale))
+    sloped = quantize_multiplier(float(source.scale * slope.scale / out.scale))
+    properties = parameters(input=source, alpha=slope, output=out)
+    properties |= multiplier_attrs(kept) | multiplier_attrs(sloped, "alpha_")
+    return emitted(importer, node, qnn.PreluOp, properties)
 
 
 COMPARISONS: dict[str, type[qnn.QnnCompareOp]] = {
@@ -104,9 +73,6 @@ COMPARISONS: dict[str, type[qnn.QnnCompareOp]] = {
 def compare(importer: Importer, node: Node) -> list[SSAValue]:
     """Import a quantized comparison: both operands are shifted left by 8 bits and multiplied by their scales."""
     lhs, rhs = node.codes(node.input(0)), node.codes(node.input(1))
-    properties = sides(lhs, rhs) | {
-        "left_shift": number(8),
-        **prefixed("lhs", float(lhs.scale)),
-        **prefixed("rhs", float(rhs.scale)),
-    }
-    return [importer.emit(COMPARISONS[node.operator.kind], operands(importer, node), properties).result]
+    left, right = (quantize_multiplier(float(each.scale)) for each in (lhs, rhs))
+    properties = parameters(lhs=lhs, rhs=rhs) | aligned(8, left, right)
+    return emitted(importer, node, COMPARISONS[node.operator.kind], properties)

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import NegativeOp
-from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, parameters, real
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.scales import Codes
@@ -29,29 +29,14 @@ def scales_of(node: Node) -> tuple[Codes, Codes, dict[str, Attribute]]:
     source, target = node.codes(data), node.codes(out)
     if data.type == "INT16" and (source.zero_point or target.zero_point):
         raise node.unsupported("16-bit codes with a zero point")
-    return source, target, properties_of(source, target)
-
-
-def properties_of(source: Codes, target: Codes) -> dict[str, Attribute]:
-    """The properties with the scales and zero points of input and output."""
-    return {
-        "input_scale": real(source.scale),
-        "input_zero_point": number(source.zero_point),
-        "output_scale": real(target.scale),
-        "output_zero_point": number(target.zero_point),
-    }
-
-
-def prefixed(prefix: str, factor: float) -> dict[str, Attribute]:
-    """The properties `PREFIX_multiplier` and `PREFIX_shift` that represent the factor."""
-    return {f"{prefix}_{name}": attr for name, attr in multiplier_attrs(quantize_multiplier(factor)).items()}
+    return source, target, parameters(input=source, output=target)
 
 
 def table(
     importer: Importer, node: Node, op: type[qnn.QnnFunctionOp], extra: dict[str, Attribute] | None = None
 ) -> list[SSAValue]:
     _, _, properties = scales_of(node)
-    return [importer.emit(op, [importer.value(node.input(0))], properties | (extra or {})).result]
+    return [importer.call(op, importer.value(node.input(0)), **properties, **(extra or {}))]
 
 
 @quantised("GELU", types=f"{BYTES} INT16", versions=(1, 2), inputs=ONE)
@@ -98,7 +83,7 @@ def absolute(importer: Importer, node: Node) -> list[SSAValue]:
 @quantised("NEG", types="INT8 INT16", versions=(1, 1), inputs=ONE)
 def negative(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized NEG: the quantized values are negated as plain integers, since LiteRT ignores the scales."""
-    return [importer.emit(NegativeOp, [importer.value(node.input(0))]).result]
+    return [importer.call(NegativeOp, importer.value(node.input(0)))]
 
 
 @quantised("LEAKY_RELU", types=f"{BYTES} INT16", versions=(1, 2), inputs=ONE)
@@ -106,12 +91,10 @@ def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized LEAKY_RELU; both multipliers are computed in float32."""
     source, target, properties = scales_of(node)
     alpha = np.float32(node.real("alpha"))
-    properties |= {
-        "alpha": real(alpha),
-        **multiplier_attrs(quantize_multiplier(float(source.scale / target.scale))),
-        **prefixed("alpha", float(source.scale * abs(alpha) / target.scale)),
-    }
-    return [importer.emit(qnn.LeakyReluOp, [importer.value(node.input(0))], properties).result]
+    kept = quantize_multiplier(float(source.scale / target.scale))
+    sloped = quantize_multiplier(float(source.scale * abs(alpha) / target.scale))
+    properties |= {"alpha": real(alpha)} | multiplier_attrs(kept) | multiplier_attrs(sloped, "alpha_")
+    return [importer.call(qnn.LeakyReluOp, importer.value(node.input(0)), **properties)]
 
 
 @quantised("HARD_SWISH", types=BYTES, versions=(1, 1), inputs=ONE)
@@ -122,10 +105,10 @@ def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
     for name, unit in (("output", target.scale), ("relu", np.float32(3) / np.float32(1 << 15))):
         multiplier, shift = quantize_multiplier(float(fine / unit))
         narrow = (1 << 15) - 1 if multiplier >= INT32_MAX - (1 << 15) else (multiplier + (1 << 15)) >> 16
-        properties |= {f"{name}_multiplier": number(narrow), f"{name}_shift": number(shift)}
+        properties |= multiplier_attrs((narrow, shift), f"{name}_")
         if name == "output" and shift > 0:
             raise node.unsupported(f"the output's scale {target.scale} is below 1/128 of the input's {source.scale}")
-    return [importer.emit(qnn.HardSwishOp, [importer.value(node.input(0))], properties).result]
+    return [importer.call(qnn.HardSwishOp, importer.value(node.input(0)), **properties)]
 
 
 @quantised("L2_NORMALIZATION", types=BYTES, versions=(1, 2), inputs=ONE)
@@ -135,5 +118,5 @@ def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
     source, target, _ = scales_of(node)
     if not math.isclose(target.scale, 1 / 128) or target.zero_point != target.low + 128:
         raise node.malformed(f"the output's scale and zero point are {target.scale} and {target.zero_point}")
-    properties = {"input_zero_point": number(source.zero_point)}
-    return [importer.emit(qnn.L2NormalizeOp, [importer.value(node.input(0))], properties).result]
+    zero_point = number(source.zero_point)
+    return [importer.call(qnn.L2NormalizeOp, importer.value(node.input(0)), input_zero_point=zero_point)]

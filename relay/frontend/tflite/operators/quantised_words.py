@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
-from relay.dialects.attributes import ints
 from relay.frontend.importing.builder import multiplier_attrs, real
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
@@ -39,7 +37,7 @@ def tanh(importer: Importer, node: Node) -> list[SSAValue]:
 def _curve(importer: Importer, node: Node, op: type[qnn.SigmoidOp] | type[qnn.TanhOp]) -> SSAValue:
     check_unit(node)
     _, _, properties = scales_of(node)
-    return importer.emit(op, [importer.value(node.input(0))], properties).result
+    return importer.call(op, importer.value(node.input(0)), **properties)
 
 
 @quantised("SOFTMAX", types="INT16", versions=(1, 3), inputs=ONE)
@@ -52,7 +50,7 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.unsupported(f"beta is {beta}")
     factor = quantize_multiplier(float(np.float64(source.scale * beta) / (10.0 / 65535.0)))
     properties = {"beta": real(beta), "input_scale": real(source.scale), **multiplier_attrs(factor)}
-    return [importer.emit(qnn.SoftmaxOp, [importer.value(node.input(0))], properties).result]
+    return [importer.call(qnn.SoftmaxOp, importer.value(node.input(0)), **properties)]
 
 
 @quantised("SUM", types=f"{BYTES} INT16", versions=(1, 2), inputs=(2, 2))
@@ -65,9 +63,6 @@ def total(importer: Importer, node: Node) -> list[SSAValue]:
     if not axes or 0 in shape:
         raise node.unsupported("nothing is reduced")
     factor = quantize_multiplier(float(np.float64(source.scale) / np.float64(target.scale)))
-    properties |= {
-        "axis": ints(axes),
-        "keepdims": BoolAttr.from_bool(node.flag("keep_dims")),
-        **multiplier_attrs(factor),
-    }
-    return [importer.emit(qnn.SumOp, [importer.value(node.input(0))], properties).result]
+    properties |= multiplier_attrs(factor)
+    keepdims = node.flag("keep_dims")
+    return [importer.call(qnn.SumOp, importer.value(node.input(0)), axis=axes, keepdims=keepdims, **properties)]

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn
 from relay.dialects.attributes import elements
 from relay.dialects.relay import CastOp, LessOp, MaximumOp, WhereOp
-from relay.frontend.importing.builder import multiplier_attrs, number, real, scale_attr
+from relay.frontend.importing.builder import multiplier_attrs, number, parameters, scale_attr
 from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
@@ -26,7 +26,7 @@ def quantize(importer: Importer, node: Node) -> list[SSAValue]:
     value = importer.value(data)
     if data.type == "FLOAT32" and out.type in ALL_CODES:
         properties = _parameters(node, out) | {"out_dtype": importer.element(out)}
-        return [importer.emit(qnn.QuantizeOp, [value], properties).result]
+        return [importer.call(qnn.QuantizeOp, value, **properties)]
     if data.type not in ALL_CODES or out.type not in ALL_CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
@@ -40,16 +40,13 @@ def rescale(
     """Quantized values rescaled to another scale and clamped; `ratio` is the source's scale divided by the target's."""
     source, target = codes
     properties: dict[str, Attribute] = {
-        "input_scale": real(source.scale),
-        "input_zero_point": number(source.zero_point),
-        "output_scale": real(target.scale),
-        "output_zero_point": number(target.zero_point),
+        **parameters(input=source, output=target),
         **multiplier_attrs(quantize_multiplier(ratio)),
         "min": number(bounds[0]),
         "max": number(bounds[1]),
         "out_dtype": importer.element(node.output()),
     }
-    return importer.emit(qnn.RequantizeOp, [importer.value(node.input(0))], properties).result
+    return importer.call(qnn.RequantizeOp, importer.value(node.input(0)), **properties)
 
 
 @operator("DEQUANTIZE", versions=(1, 9), inputs=(1, 1), known=EVERYWHERE)
@@ -57,10 +54,10 @@ def dequantize(importer: Importer, node: Node) -> list[SSAValue]:
     """Import DEQUANTIZE of quantized values, or of 16-bit floats."""
     data, out = node.input(0), node.output()
     if (data.type, out.type) == ("FLOAT16", "FLOAT32"):
-        return [importer.emit(CastOp, [importer.value(data)], {"dtype": f32}).result]
+        return [importer.call(CastOp, importer.value(data), dtype=f32)]
     if data.type not in ALL_CODES or out.type != "FLOAT32":
         raise node.refuse_types(data, out)
-    return [importer.emit(qnn.DequantizeOp, [importer.value(data)], _parameters(node, data)).result]
+    return [importer.call(qnn.DequantizeOp, importer.value(data), **_parameters(node, data))]
 
 
 def _parameters(node: Node, tensor: Tensor) -> dict[str, Attribute]:
@@ -83,12 +80,12 @@ def cast(importer: Importer, node: Node) -> list[SSAValue]:
     data, out = node.input(0), node.output()
     value, dtype = importer.value(data), {"dtype": importer.element(out)}
     if data.type not in ("FLOAT32", "FLOAT16") or out.type not in (*ALL_CODES, *INDICES):
-        return [importer.emit(CastOp, [value], dtype).result]
+        return [importer.call(CastOp, value, **dtype)]
     if data.type == "FLOAT16":
-        value = importer.emit(CastOp, [value], {"dtype": f32}).result
+        value = importer.call(CastOp, value, dtype=f32)
     info = np.iinfo(numpy_type(out))
-    fits = importer.emit(LessOp, [value, importer.scalar(float(info.max + 1), value)]).result
-    known = importer.emit(WhereOp, [fits, value, importer.scalar(0.0, value)]).result
-    bounded = importer.emit(MaximumOp, [known, importer.scalar(float(info.min), value)]).result
-    whole = importer.emit(CastOp, [bounded], dtype).result
-    return [importer.emit(WhereOp, [fits, whole, importer.scalar(info.max, whole)]).result]
+    fits = importer.call(LessOp, value, importer.scalar(float(info.max + 1), value))
+    known = importer.call(WhereOp, fits, value, importer.scalar(0.0, value))
+    bounded = importer.call(MaximumOp, known, importer.scalar(float(info.min), value))
+    whole = importer.call(CastOp, bounded, **dtype)
+    return [importer.call(WhereOp, fits, whole, importer.scalar(info.max, whole))]

@@ -20,7 +20,7 @@ from relay.frontend.tflite.operators.recurrent_floats import state
 from relay.frontend.tflite.operators.recurrent_sequences import lstm_sequence
 from relay.frontend.tflite.operators.recurrent_sequences import svdf as float_svdf
 from relay.frontend.tflite.table import operator
-from relay.interpreters.arithmetic import quantize_multiplier, round_away
+from relay.interpreters.arithmetic import quantize_multiplier, quantize_multipliers, round_away
 
 _GATE_SCALE = np.float32(2.0**-12)
 """The scale of the gates' sums: Q3.12."""
@@ -64,23 +64,22 @@ def unidirectional_sequence_lstm(importer: Importer, node: Node) -> list[SSAValu
     if previous.zero_point != result.zero_point:
         raise node.unsupported(f"the zero points of {hidden} and {node.intermediate(4)} differ")
     output_scale = np.float32(2.0**-15 / np.float64(result.scale) * 2.0**-15)
-    hidden_multiplier = multiplier_attrs(quantize_multiplier(float(output_scale)))
     properties: dict[str, Attribute] = {
         "input_zero_point": number(source.zero_point),
         "hidden_zero_point": number(previous.zero_point),
         **_gate_multipliers(node, "input", inputs, source.scale),
         **_gate_multipliers(node, "recurrent", recurrents, previous.scale),
-        **{f"hidden_{name}": attr for name, attr in hidden_multiplier.items()},
+        **multiplier_attrs(quantize_multiplier(float(output_scale)), "hidden_"),
         "cell_shift": number(_cell_shift(node, cell)),
         "cell_clip": number(_cell_clip(node, cell)),
         "cifg": BoolAttr.from_bool(coupled),
         "time_major": BoolAttr.from_bool(node.flag("time_major")),
         "numerics": StringAttr(importer.numerics.curves),
     }
-    op = importer.emit(qnn.LstmOp, operands, properties)
-    importer.define(hidden, op.last_hidden)
-    importer.define(cell, op.last_cell)
-    return [op.result]
+    result, last_hidden, last_cell = importer.several(qnn.LstmOp, *operands, **properties)
+    importer.define(hidden, last_hidden)
+    importer.define(cell, last_cell)
+    return [result]
 
 
 def _check_types(node: Node, codes: tuple[Tensor, ...], cell: Tensor, biases: list[Tensor | None]) -> None:
@@ -98,11 +97,10 @@ def _stack(importer: Importer, node: Node, arrays: list[Array], what: str) -> SS
 
 
 def _gate_multipliers(node: Node, what: str, kernels: list[Tensor], scale: np.float32) -> dict[str, Attribute]:
-    pairs = [quantize_multiplier(float(node.codes(kernel).scale * scale / _GATE_SCALE)) for kernel in kernels]
-    return {
-        f"{what}_multiplier": elements([m for m, _ in pairs], np.int32, label="multiplier"),
-        f"{what}_shift": elements([s for _, s in pairs], np.int32, label="shift"),
-    }
+    found = quantize_multipliers(np.array([node.codes(kernel).scale * scale / _GATE_SCALE for kernel in kernels]))
+    labels = ("multiplier", "shift")
+    rows = zip(labels, found, strict=True)
+    return {f"{what}_{label}": elements(array, np.int32, label=label) for label, array in rows}
 
 
 def _cell_shift(node: Node, cell: Tensor) -> int:
@@ -144,15 +142,13 @@ def svdf(importer: Importer, node: Node) -> list[SSAValue]:
     properties: dict[str, Attribute] = {
         "input_zero_point": number(source.zero_point),
         "rank": number(*node.positive("rank")),
-        **{f"feature_{name}": attr for name, attr in multiplier_attrs(feature).items()},
+        **multiplier_attrs(feature, "feature_"),
         **multiplier_attrs(last),
         "output_zero_point": number(target.zero_point),
         "min": number(target.low),
         "max": number(target.high),
     }
-    operands = [importer.value(tensor) for tensor in (data, features, time)]
-    if bias is not None:
-        operands.append(importer.value(bias))
-    op = importer.emit(qnn.SvdfOp, [*operands, importer.value(memory)], properties)
-    importer.define(memory, op.new_state)
-    return [op.result]
+    operands = [importer.value(tensor) for tensor in (data, features, time, bias, memory) if tensor is not None]
+    result, new_state = importer.several(qnn.SvdfOp, *operands, **properties)
+    importer.define(memory, new_state)
+    return [result]

@@ -10,13 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, f32, i64
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import ints
-from relay.dialects.relay import BinaryOp, UnaryOp
-from relay.frontend.importing.builder import real
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
@@ -49,21 +46,15 @@ class Builder:
         if self.activation != "TANH" and not is_clamp(self.activation):
             raise node.unsupported(f"the activation is {self.activation}")
 
-    def binary(self, op: type[BinaryOp], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        return self.importer.emit(op, [lhs, rhs]).result
-
-    def unary(self, op: type[UnaryOp], value: SSAValue) -> SSAValue:
-        return self.importer.emit(op, [value]).result
-
     def times(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        return self.binary(relay.MultiplyOp, lhs, rhs)
+        return self.importer.call(relay.MultiplyOp, lhs, rhs)
 
     def plus(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        return self.binary(relay.AddOp, lhs, rhs)
+        return self.importer.call(relay.AddOp, lhs, rhs)
 
     def activated(self, value: SSAValue) -> SSAValue:
         if self.activation == "TANH":
-            return self.unary(relay.TanhOp, value)
+            return self.importer.call(relay.TanhOp, value)
         return self.importer.clip_reals(value, self.activation)
 
     def vector(self, number: int) -> SSAValue | None:
@@ -73,33 +64,19 @@ class Builder:
             return None if tensor is None else self.importer.value(tensor)
         if tensor.type != "INT8":
             raise self.node.refuse_types(tensor)
-        value = self.importer.value(tensor)
-        reals = self.importer.emit(relay.CastOp, [value], {"dtype": self.importer.element(self.node.output())}).result
+        reals = self.importer.cast(self.importer.value(tensor), self.importer.element(self.node.output()))
         return self.times(reals, self.importer.scalar(float(self.node.codes(tensor).scale), reals))
-
-    def joined(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
-        if len(values) == 1:
-            return values[0]
-        return self.importer.emit(relay.ConcatenateOp, values, {"axis": IntegerAttr(axis, i64)}).result
 
     def product(self, value: SSAValue, kernels: Sequence[Tensor]) -> SSAValue:
         """`value [n, k]` times the kernels `[units, k]`, with their results concatenated."""
-        weights = self.joined([self.importer.value(kernel) for kernel in kernels], 0)
+        weights = self.importer.concatenate([self.importer.value(kernel) for kernel in kernels], 0)
         types = {kernel.type for kernel in kernels}
         if types == {"FLOAT32"}:
-            return self.importer.emit(relay.DenseOp, [value, weights], {"out_dtype": f32}).result
+            return self.importer.call(relay.DenseOp, value, weights, out_dtype=f32)
         if types != {"INT8"}:
             raise self.node.refuse_types(*kernels)
         scales = [np.full(self.node.shape(kernel, 2)[0], self.node.codes(kernel).scale) for kernel in kernels]
         return line_products(self.importer, value, weights, np.concatenate(scales), self.asymmetric)
-
-    def part(self, value: SSAValue, axis: int, first: int, last: int) -> SSAValue:
-        """The slice of a tensor with the indices from `first` to before `last` along an axis."""
-        dims = self.importer.shape(value)
-        begin = [first if i == axis else 0 for i in range(len(dims))]
-        end = [last if i == axis else d for i, d in enumerate(dims)]
-        window = {"begin": ints(begin), "end": ints(end), "strides": ints([1] * len(dims))}
-        return self.importer.emit(relay.StridedSliceOp, [value], window).result
 
     def steps(self, data: Tensor, time_axis: int, kernels: Sequence[Tensor]) -> list[SSAValue]:
         """The products of each step's data [batch, k] with the kernels, computed for all steps at once."""
@@ -114,14 +91,14 @@ class Builder:
         width = self.importer.shape(whole)[1]
         whole = self.importer.reshape(whole, [*dims[:2], width])
         batch = dims[1 - time_axis]
-        parts = [self.part(whole, time_axis, t, t + 1) for t in range(dims[time_axis])]
+        parts = self.importer.parts(whole, [1] * dims[time_axis], time_axis)
         return [self.importer.reshape(each, [batch, width]) for each in parts]
 
     def sequence(self, rows: Sequence[SSAValue], time_axis: int) -> SSAValue:
         """The steps' results stacked along the time axis."""
         batch, width = self.importer.shape(rows[0])
         dims = [1, batch, width] if time_axis == 0 else [batch, 1, width]
-        return self.joined([self.importer.reshape(row, dims) for row in rows], time_axis)
+        return self.importer.concatenate([self.importer.reshape(row, dims) for row in rows], time_axis)
 
 
 class Slots(NamedTuple):
@@ -174,16 +151,16 @@ class Lstm:
     def step(self, row: SSAValue, hidden: SSAValue, cell: SSAValue) -> tuple[SSAValue, SSAValue]:
         make, node, units = self.make, self.node, self.units
         total = make.plus(row, make.product(hidden, self.recurrents))
-        parts = {gate: make.part(total, 1, n * units, (n + 1) * units) for n, gate in enumerate(self.gates)}
-        forget = make.unary(relay.SigmoidOp, self.gate(1, parts[1], cell))
+        parts = dict(zip(self.gates, self.importer.parts(total, [units] * len(self.gates), 1), strict=True))
+        forget = self.importer.call(relay.SigmoidOp, self.gate(1, parts[1], cell))
         if self.coupled:
-            admit = make.binary(relay.SubtractOp, self.importer.scalar(1.0, forget), forget)
+            admit = self.importer.call(relay.SubtractOp, self.importer.scalar(1.0, forget), forget)
         else:
-            admit = make.unary(relay.SigmoidOp, self.gate(0, parts[0], cell))
+            admit = self.importer.call(relay.SigmoidOp, self.gate(0, parts[0], cell))
         candidate = make.activated(self.gate(2, parts[2], None))
         cell = make.plus(make.times(forget, cell), make.times(admit, candidate))
         cell = self.clipped(cell, node.real("cell_clip"))
-        output = make.unary(relay.SigmoidOp, self.gate(3, parts[3], cell))
+        output = self.importer.call(relay.SigmoidOp, self.gate(3, parts[3], cell))
         hidden = make.times(output, make.activated(cell))
         projection = node.optional(self.slots.projection)
         if projection is not None:
@@ -203,14 +180,14 @@ class Lstm:
 
     def normalised(self, value: SSAValue) -> SSAValue:
         """The value normalized to mean 0 and variance 1."""
-        make, axis = self.make, {"axis": ints([1]), "keepdims": IntegerAttr.from_bool(True)}
-        mean = self.importer.emit(relay.MeanOp, [value], axis).result
-        rest = make.binary(relay.SubtractOp, value, mean)
-        variance = self.importer.emit(relay.MeanOp, [make.times(rest, rest)], axis).result
-        root = make.unary(relay.RsqrtOp, make.plus(variance, self.importer.scalar(NORM_EPSILON, variance)))
+        make, axis = self.make, [1]
+        mean = self.importer.call(relay.MeanOp, value, axis=axis, keepdims=True)
+        rest = self.importer.call(relay.SubtractOp, value, mean)
+        variance = self.importer.call(relay.MeanOp, make.times(rest, rest), axis=axis, keepdims=True)
+        root = self.importer.call(relay.RsqrtOp, make.plus(variance, self.importer.scalar(NORM_EPSILON, variance)))
         return make.times(rest, root)
 
     def clipped(self, value: SSAValue, bound: float) -> SSAValue:
         if bound <= 0:
             return value
-        return self.importer.emit(relay.ClipOp, [value], {"a_min": real(-bound), "a_max": real(bound)}).result
+        return self.importer.clip(value, -bound, bound)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import ints
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
@@ -65,7 +63,7 @@ def both_ways(importer: Importer, node: Node) -> list[SSAValue]:
 def merged(importer: Importer, node: Node, results: list[SSAValue]) -> list[SSAValue]:
     if not node.flag("merge_outputs"):
         return results
-    return [importer.emit(relay.ConcatenateOp, results, {"axis": IntegerAttr(2, i64)}).result]
+    return [importer.call(relay.ConcatenateOp, *results, axis=2)]
 
 
 def simple(importer: Importer, node: Node, data: Tensor, slots: Sequence[int], axis: int, back: bool) -> SSAValue:
@@ -130,10 +128,10 @@ def svdf(importer: Importer, node: Node) -> list[SSAValue]:
     fresh = make.product(importer.value(data), [features])
     held = importer.reshape(importer.value(memory), [batch, filters, length])
     newest = importer.reshape(fresh, [batch, filters, 1])
-    held = make.joined([make.part(held, 2, 1, length), newest] if length > 1 else [newest], 2)
+    held = importer.concatenate([importer.slice(held, {2: (1, length)}), newest] if length > 1 else [newest], 2)
     weights = make.vector(2)
     assert weights is not None, "input 2 is there"
     products = importer.reshape(make.times(held, weights), [batch, filters // rank, rank * length])
-    total = importer.emit(relay.SumOp, [products], {"axis": ints([2])}).result
+    total = importer.call(relay.SumOp, products, axis=[2])
     importer.define(memory, importer.reshape(held, [batch, filters * length]))
     return [make.activated(add_bias(importer, total, bias))]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import ints, scalar_attr
+from relay.dialects.attributes import scalar_attr
 from relay.dialects.relay import PadOp, TransposeOp
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
@@ -48,7 +48,7 @@ def expand_dims(importer: Importer, node: Node) -> list[SSAValue]:
 def transpose(importer: Importer, node: Node) -> list[SSAValue]:
     rank = len(node.input(0).shape)
     axes = [node.axis(axis, rank) for axis in node.numbers(node.input(1))]
-    return [importer.emit(TransposeOp, [importer.value(node.input(0))], {"axes": ints(axes)}).result]
+    return [importer.call(TransposeOp, importer.value(node.input(0)), axes=axes)]
 
 
 @operator("PAD", versions=(1, 6), inputs=(2, 2), known=EVERYWHERE)
@@ -73,6 +73,6 @@ def _pad(importer: Importer, node: Node, filler: float | int) -> SSAValue:
         node.same_codes(data, node.output())
     if widths.shape != (len(data.shape), 2):
         raise node.malformed(f"{widths} of shape {widths.shape} does not name two numbers per axis of {data.shape}")
-    pad_value: Attribute = scalar_attr(filler, importer.element(data))
-    properties = {"pad_width": ints(node.numbers(widths, (*INDICES, "INT8", "INT16"))), "pad_value": pad_value}
-    return importer.emit(PadOp, [importer.value(data)], properties).result
+    pad_value = scalar_attr(filler, importer.element(data))
+    numbers = node.numbers(widths, (*INDICES, "INT8", "INT16"))
+    return importer.call(PadOp, importer.value(data), pad_width=numbers, pad_value=pad_value)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
-from relay.dialects.attributes import Array, elements, ints
+from relay.dialects.attributes import Array, elements
 from relay.dialects.relay import (
-    BroadcastToOp,
     ConcatenateOp,
     GatherNdOp,
     GatherOp,
-    StridedSliceOp,
     TakeOp,
 )
 from relay.frontend.importing.builder import number, real
@@ -36,7 +32,7 @@ def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
     node.no_activation()
     if any(tensor.type != out.type for tensor in tensors):
         raise node.refuse_types(*tensors, out)
-    axis = IntegerAttr(node.axis(node.integer("axis"), len(tensors[0].shape)), i64)
+    axis = node.axis(node.integer("axis"), len(tensors[0].shape))
     values = [importer.value(tensor) for tensor in tensors]
     if out.type in ALL_CODES and out.quantization is not None:
         target, sources = node.codes(out), [node.codes(tensor) for tensor in tensors]
@@ -50,8 +46,8 @@ def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
                 "output_scale": real(target.scale),
                 "output_zero_point": number(target.zero_point),
             }
-            return [importer.emit(qnn.ConcatenateOp, values, properties).result]
-    return [importer.emit(ConcatenateOp, values, {"axis": axis}).result]
+            return [importer.call(qnn.ConcatenateOp, *values, **properties)]
+    return [importer.call(ConcatenateOp, *values, axis=axis)]
 
 
 @operator("PACK", versions=(1, 5), inputs=(1, ANY), known=EVERYWHERE)
@@ -66,7 +62,7 @@ def pack(importer: Importer, node: Node) -> list[SSAValue]:
         node.same_codes(*tensors, node.output())
     layer = [*shape[:axis], 1, *shape[axis:]]
     values = [importer.reshape(importer.value(tensor), layer) for tensor in tensors]
-    return [importer.emit(ConcatenateOp, values, {"axis": IntegerAttr(axis, i64)}).result]
+    return [importer.call(ConcatenateOp, *values, axis=axis)]
 
 
 @operator("UNPACK", versions=(1, 6), inputs=(1, 1), outputs=(1, ANY), known=EVERYWHERE)
@@ -76,7 +72,7 @@ def unpack(importer: Importer, node: Node) -> list[SSAValue]:
     axis = node.axis(node.integer("axis"), len(shape))
     if len(node.operator.outputs) != shape[axis]:
         raise node.malformed(f"has {len(node.operator.outputs)} outputs, but dimension {axis} of {shape}")
-    layers = _split(importer, node.input(0).shape, importer.value(node.input(0)), axis, [1] * shape[axis])
+    layers = importer.parts(importer.value(node.input(0)), [1] * shape[axis], axis)
     return [importer.reshape(layer, [*shape[:axis], *shape[axis + 1 :]]) for layer in layers]
 
 
@@ -88,7 +84,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
     if len(axes) != 1 or data.shape[axes[0]] % count:
         raise node.malformed(f"cannot split axes {axes} of shape {data.shape} in {count}")
     parts = [data.shape[axes[0]] // count] * count
-    return _split(importer, data.shape, importer.value(data), axes[0], parts)
+    return importer.parts(importer.value(data), parts, axes[0])
 
 
 @operator("SPLIT_V", versions=(1, 3), inputs=(3, 3), outputs=(1, ANY), known=EVERYWHERE)
@@ -100,27 +96,7 @@ def split_v(importer: Importer, node: Node) -> list[SSAValue]:
         sizes[sizes.index(-1)] = data.shape[axes[0]] - sum(sizes) - 1
     if len(axes) != 1 or min(sizes, default=0) < 0 or sum(sizes) != data.shape[axes[0]]:
         raise node.malformed(f"cannot split axes {axes} of shape {data.shape} in {sizes}")
-    return _split(importer, data.shape, importer.value(data), axes[0], sizes)
-
-
-def _split(
-    importer: Importer, shape: Sequence[int], value: SSAValue, axis: int, sizes: Sequence[int]
-) -> list[SSAValue]:
-    parts: list[SSAValue] = []
-    start = 0
-    for size in sizes:
-        begin = [start if i == axis else 0 for i in range(len(shape))]
-        end = [start + size if i == axis else d for i, d in enumerate(shape)]
-        parts.append(_slice(importer, value, begin, end, [1] * len(shape)))
-        start += size
-    return parts
-
-
-def _slice(
-    importer: Importer, value: SSAValue, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]
-) -> SSAValue:
-    properties = {"begin": ints(begin), "end": ints(end), "strides": ints(strides)}
-    return importer.emit(StridedSliceOp, [value], properties).result
+    return importer.parts(importer.value(data), sizes, axes[0])
 
 
 @operator("SLICE", versions=(1, 8), inputs=(3, 3), known=EVERYWHERE)
@@ -133,7 +109,8 @@ def slice_(importer: Importer, node: Node) -> list[SSAValue]:
     end = [d if size == -1 else b + size for b, size, d in zip(begin, sizes, shape, strict=True)]
     if any(not 0 <= b <= e <= d for b, e, d in zip(begin, end, shape, strict=True)):
         raise node.malformed(f"the slice from {begin} of sizes {sizes} is outside shape {shape}")
-    return [_slice(importer, importer.value(node.input(0)), begin, end, [1] * len(shape))]
+    bounds = dict(enumerate(zip(begin, end, strict=True)))
+    return [importer.slice(importer.value(node.input(0)), bounds)]
 
 
 @operator("STRIDED_SLICE", versions=(1, 8), inputs=(4, 4), known=EVERYWHERE)
@@ -143,12 +120,12 @@ def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
     shape = node.input(0).shape
     if node.flag("offset"):
         raise node.unsupported("its ends are offsets from its begins", "give the ends themselves: offset false")
-    begin, end, strides, result = list[int](), list[int](), list[int](), list[int]()
-    axis = 0
+    bounds, result = dict[int, tuple[int, int, int]](), list[int]()
     for bound in _bounds(node, len(shape)):
         if bound is None:
             result.append(1)
             continue
+        axis = len(bounds)
         size = shape[axis]
         if bound.stride == 0 or (bound.shrink and bound.stride < 0):
             raise node.malformed(f"the stride of axis {axis} is {bound.stride}")
@@ -156,15 +133,11 @@ def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
             first = 0 if bound.begin is None else bound.begin + (size if bound.begin < 0 else 0)
             if not 0 <= first < size:
                 raise node.malformed(f"index {bound.begin} is outside dimension {axis} of {shape}")
-            taken = first, first + 1, 1
+            bounds[axis] = first, first + 1, 1
         else:
-            taken = bound.normalised(size)
-            result.append(len(range(*taken)))
-        for numbers, value in zip((begin, end, strides), taken, strict=True):
-            numbers.append(value)
-        axis += 1
-    value = _slice(importer, importer.value(node.input(0)), begin, end, strides)
-    return [value if importer.shape(value) == tuple(result) else importer.reshape(value, result)]
+            bounds[axis] = bound.normalised(size)
+            result.append(len(range(*bounds[axis])))
+    return [importer.reshape(importer.slice(importer.value(node.input(0)), bounds), result)]
 
 
 def _bounds(node: Node, rank: int) -> list[_Bound | None]:
@@ -219,7 +192,7 @@ def gather(importer: Importer, node: Node) -> list[SSAValue]:
     batches += len(indices.shape) if batches < 0 else 0
     values = [importer.value(data), importer.value(indices)]
     if not batches:
-        return [importer.emit(TakeOp, values, {"axis": IntegerAttr(axis, i64)}).result]
+        return [importer.call(TakeOp, *values, axis=axis)]
     if not 0 < batches <= min(axis, len(indices.shape)) or data.shape[:batches] != indices.shape[:batches]:
         raise node.malformed(f"{batches} batch dimensions of {data.shape} and {indices.shape} with axis {axis}")
     return [_gather_batches(importer, values, axis, batches)]
@@ -232,9 +205,8 @@ def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batch
     dims, index = importer.shape(data), importer.shape(indices)
     between, behind, count = dims[batches:axis], dims[axis + 1 :], prod(index[batches:])
     places = importer.reshape(indices, [*dims[:batches], *[1] * len(between), count, *[1] * len(behind)])
-    wanted = {"shape": ints([*dims[:axis], count, *behind])}
-    places = importer.emit(BroadcastToOp, [places], wanted).result
-    taken = importer.emit(GatherOp, [data, places], {"axis": IntegerAttr(axis, i64)}).result
+    places = importer.broadcast(places, [*dims[:axis], count, *behind])
+    taken = importer.call(GatherOp, data, places, axis=axis)
     return importer.reshape(taken, [*dims[:axis], *index[batches:], *behind])
 
 
@@ -259,7 +231,7 @@ def embedding_lookup(importer: Importer, node: Node) -> list[SSAValue]:
     if places.type != "INT32" or data.type != out.type:
         raise node.refuse_types(places, data, out)
     values = [importer.value(data), importer.value(places)]
-    return [importer.emit(TakeOp, values, {"axis": IntegerAttr(0, i64)}).result]
+    return [importer.call(TakeOp, *values, axis=0)]
 
 
 def _scales_of_rows(node: Node, data: Tensor) -> Array:
@@ -278,4 +250,4 @@ def gather_nd(importer: Importer, node: Node) -> list[SSAValue]:
     data, indices = node.input(0), node.input(1)
     if indices.type not in (*INDICES, "INT16"):
         raise node.unsupported(f"indices of {indices.type}")
-    return [importer.emit(GatherNdOp, [importer.value(data), importer.value(indices)]).result]
+    return [importer.call(GatherNdOp, importer.value(data), importer.value(indices))]

@@ -12,13 +12,11 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import ints
-from relay.dialects.relay import AddOp, DenseOp, PadOp, ReverseOp, StridedSliceOp
-from relay.frontend.importing.builder import real
+from relay.dialects.relay import AddOp, DenseOp, ReverseOp
+from relay.frontend.importing.paddings import padded
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Subgraph
 from relay.frontend.tflite.node import Node
-from relay.frontend.tflite.operators.creation import unnamed
 from relay.frontend.tflite.table import operator
 
 LONGEST = 4096
@@ -60,25 +58,14 @@ def rfft2d(importer: Importer, node: Node) -> list[SSAValue]:
     half = count // 2
     lines = importer.reshape(importer.value(data), [rows, width])
     if width > count:
-        lines = _columns(importer, lines, 0, count)
+        lines = importer.slice(lines, {1: (0, count)})
     elif width < count:
-        lines = _padded(importer, lines, 0, count - width)
-    folded = _columns(importer, lines, 0, half + 1)
+        lines = padded(importer, lines, {1: (0, count - width)})
+    folded = importer.slice(lines, {1: (0, half + 1)})
     if half > 1:
-        rest = importer.emit(ReverseOp, [_columns(importer, lines, half + 1, count)], {"axis": ints([1])}).result
-        folded = importer.emit(AddOp, [folded, _padded(importer, rest, 1, 1)]).result
+        rest = importer.call(ReverseOp, importer.slice(lines, {1: (half + 1, count)}), axis=[1])
+        folded = importer.call(AddOp, folded, padded(importer, rest, {1: (1, 1)}))
     places = np.arange(half + 1, dtype=np.int64)
     cosines = np.cos(2 * np.pi / count * (np.multiply.outer(places, places) % count)).astype(np.float32)
-    result = importer.emit(DenseOp, [folded, unnamed(importer, cosines)], {"out_dtype": f32}).result
+    result = importer.call(DenseOp, folded, importer.unnamed(cosines), out_dtype=f32)
     return [importer.reshape(result, [*lead, half + 1])]
-
-
-def _columns(importer: Importer, lines: SSAValue, first: int, last: int) -> SSAValue:
-    rows = importer.shape(lines)[0]
-    properties = {"begin": ints([0, first]), "end": ints([rows, last]), "strides": ints([1, 1])}
-    return importer.emit(StridedSliceOp, [lines], properties).result
-
-
-def _padded(importer: Importer, lines: SSAValue, before: int, after: int) -> SSAValue:
-    properties = {"pad_width": ints([0, 0, before, after]), "pad_value": real(0.0)}
-    return importer.emit(PadOp, [lines], properties).result

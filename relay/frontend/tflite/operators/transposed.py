@@ -23,10 +23,16 @@ def transpose_conv(importer: Importer, node: Node) -> list[SSAValue]:
     kernel, data, bias, out = node.input(1), node.input(2), node.optional(3), node.output()
     if any(tensor.type != "FLOAT32" for tensor in (kernel, data, out, *([bias] if bias else []))):
         raise node.refuse_types(kernel, data, bias, out)
-    sizes = node.shape(data, 4)[1:3], node.shape(kernel, 4)[1:3], result_shape(node, 4)[1:3]
-    window = scattering(node, sizes, node.positive("stride_h", "stride_w"), (1, 1)) | {"out_dtype": f32}
-    result = importer.emit(Conv2dTransposeOp, [importer.value(data), importer.value(kernel)], window).result
+    window = scattering_2d(node)
+    result = importer.call(Conv2dTransposeOp, importer.value(data), importer.value(kernel), **window, out_dtype=f32)
     return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+
+
+def scattering_2d(node: Node) -> dict[str, Attribute]:
+    """The properties of `scattering` for TRANSPOSE_CONV."""
+    kernel, data = node.input(1), node.input(2)
+    sizes = node.shape(data, 4)[1:3], node.shape(kernel, 4)[1:3], result_shape(node, 4)[1:3]
+    return scattering(node, sizes, node.positive("stride_h", "stride_w"), (1, 1))
 
 
 def result_shape(node: Node, rank: int) -> tuple[int, ...]:
@@ -74,7 +80,7 @@ def conv_3d(importer: Importer, node: Node) -> list[SSAValue]:
         "kernel_layout": StringAttr("DHWIO"),
         "out_dtype": f32,
     }
-    result = importer.emit(Conv3dOp, [importer.value(data), importer.value(kernel)], properties).result
+    result = importer.call(Conv3dOp, importer.value(data), importer.value(kernel), **properties)
     return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
 
 
@@ -85,7 +91,7 @@ def conv_3d_transpose(importer: Importer, node: Node) -> list[SSAValue]:
     _floats(node, data, kernel, bias)
     sizes = node.shape(data, 5)[1:4], node.shape(kernel, 5)[:3], result_shape(node, 5)[1:4]
     properties = scattering(node, sizes, *_steps(node)) | {"kernel_layout": StringAttr("DHWOI"), "out_dtype": f32}
-    result = importer.emit(Conv3dTransposeOp, [importer.value(data), importer.value(kernel)], properties).result
+    result = importer.call(Conv3dTransposeOp, importer.value(data), importer.value(kernel), **properties)
     return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
 
 

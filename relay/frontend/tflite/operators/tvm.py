@@ -7,18 +7,14 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, i32, i64
+from xdsl.dialects.builtin import StringAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
-from relay.dialects.attributes import dtype_of, elements, ints
 from relay.dialects.op import tensor
 from relay.dialects.relay import (
     AddOp,
-    CastOp,
-    ClipOp,
     ConcatenateOp,
-    ConstantOp,
     Conv2dOp,
     DivideOp,
     RoundOp,
@@ -28,9 +24,10 @@ from relay.dialects.relay import (
     TanhOp,
     UnaryOp,
 )
-from relay.frontend.importing.builder import multiplier_attrs, number, of_two, real
-from relay.frontend.tflite.builder import Importer
+from relay.frontend.importing.builder import multiplier_attrs, number, parameters, real
+from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.node import CODES, Node
+from relay.frontend.tflite.operators.arithmetic import aligned, operand_type, operands, quantization, with_bounds
 from relay.frontend.tflite.scales import Codes, window_padding
 from relay.frontend.tflite.table import TABLE, Convert
 from relay.interpreters.arithmetic import quantize_multiplier
@@ -74,34 +71,21 @@ def subtract(importer: Importer, node: Node) -> Sequence[SSAValue]:
 def _sum(importer: Importer, node: Node, op: type[qnn.AddOp] | type[qnn.SubtractOp]) -> SSAValue:
     """`requantize(lhs) +- requantize(rhs)` in the scale of the result, without a left shift before or rescaling after
     the sum."""
-    lhs, rhs, out = (node.codes(t) for t in (node.input(0), node.input(1), node.output()))
-    properties = _binary(importer, node) | {
-        "left_shift": number(0),
-        **{f"lhs_{name}": attr for name, attr in multiplier_attrs(ratio(lhs.scale, out.scale)).items()},
-        **{f"rhs_{name}": attr for name, attr in multiplier_attrs(ratio(rhs.scale, out.scale)).items()},
-        **multiplier_attrs(quantize_multiplier(1.0)),
-    }
-    return importer.emit(op, _operands(importer, node), properties).result
+    lhs, rhs, out = quantization(node)
+    sides = ratio(lhs.scale, out.scale), ratio(rhs.scale, out.scale)
+    return _binary(importer, node, op, aligned(0, *sides, quantize_multiplier(1.0)))
 
 
 @of_codes("MUL")
 def multiply(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    lhs, rhs, out = (node.codes(t) for t in (node.input(0), node.input(1), node.output()))
-    properties = _binary(importer, node) | multiplier_attrs(ratio(lhs.scale * rhs.scale, out.scale))
-    return [importer.emit(qnn.MulOp, _operands(importer, node), properties).result]
+    lhs, rhs, out = quantization(node)
+    return [_binary(importer, node, qnn.MulOp, multiplier_attrs(ratio(lhs.scale * rhs.scale, out.scale)))]
 
 
-def _operands(importer: Importer, node: Node) -> list[SSAValue]:
-    tensors = node.input(0), node.input(1), node.output()
-    if len({tensor.type for tensor in tensors}) != 1:
-        raise node.refuse_types(*tensors)
-    return [importer.value(tensor) for tensor in tensors[:2]]
-
-
-def _binary(importer: Importer, node: Node) -> dict[str, Attribute]:
-    lhs, rhs, out = (node.codes(t) for t in (node.input(0), node.input(1), node.output()))
-    low, high = node.bounds(out, to_even=True)
-    return {**of_two(lhs, rhs, out), "min": number(low), "max": number(high), "rounding": UPWARD}
+def _binary(importer: Importer, node: Node, op: type[qnn.QnnBinaryOp], multipliers: dict[str, Attribute]) -> SSAValue:
+    properties = with_bounds(node, *quantization(node), to_even=True) | multipliers
+    operand_type(node)
+    return importer.call(op, *operands(importer, node), **properties, rounding=UPWARD)
 
 
 @of_codes("QUANTIZE")
@@ -121,42 +105,32 @@ def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes) -
     target = node.codes(out)
     if (source.scale, source.zero_point) == target[:2] and tensor(value).element_type == importer.element(out):
         return value
-    properties: dict[str, Attribute] = {
-        "input_scale": real(source.scale),
-        "input_zero_point": number(source.zero_point),
-        "output_scale": real(target.scale),
-        "output_zero_point": number(target.zero_point),
-        **multiplier_attrs(ratio(source.scale, target.scale)),
-        "rounding": UPWARD,
-        "out_dtype": importer.element(out),
-    }
-    return importer.emit(qnn.RequantizeOp, [value], properties).result
+    properties = parameters(input=source, output=target) | multiplier_attrs(ratio(source.scale, target.scale))
+    return importer.call(qnn.RequantizeOp, value, **properties, rounding=UPWARD, out_dtype=importer.element(out))
 
 
 def to_codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     """Float values as codes with the element type, scale and zero point of the node's output:
     `clip(round(value / scale + zero_point))`."""
     target = node.codes(node.output())
-    value = importer.emit(DivideOp, [value, importer.scalar(float(target.scale), value)]).result
-    value = importer.emit(AddOp, [value, importer.scalar(float(target.zero_point), value)]).result
-    value = importer.emit(RoundOp, [value]).result
-    bounds = {"a_min": real(target.low), "a_max": real(target.high)}
-    value = importer.emit(ClipOp, [value], bounds).result
-    value = importer.emit(CastOp, [value], {"dtype": i32}).result
-    return importer.emit(CastOp, [value], {"dtype": importer.element(node.output())}).result
+    value = importer.call(DivideOp, value, importer.scalar(float(target.scale), value))
+    value = importer.call(AddOp, value, importer.scalar(float(target.zero_point), value))
+    value = importer.call(RoundOp, value)
+    value = importer.cast(importer.clip(value, target.low, target.high), i32)
+    return importer.cast(value, importer.element(node.output()))
 
 
 def to_reals(importer: Importer, node: Node) -> SSAValue:
     """The node's input, dequantized."""
     source = node.codes(node.input(0))
-    properties = {"scale": real(source.scale), "zero_point": number(source.zero_point)}
-    return importer.emit(qnn.DequantizeOp, [importer.value(node.input(0))], properties).result
+    scale, zero_point = real(source.scale), number(source.zero_point)
+    return importer.call(qnn.DequantizeOp, importer.value(node.input(0)), scale=scale, zero_point=zero_point)
 
 
 @of_codes("SOFTMAX")
 def softmax(importer: Importer, node: Node) -> Sequence[SSAValue]:
     """Import quantized SOFTMAX, computed in floats."""
-    value = importer.emit(SoftmaxOp, [to_reals(importer, node)], {"beta": real(node.real("beta"))}).result
+    value = importer.call(SoftmaxOp, to_reals(importer, node), beta=node.real("beta"))
     return [to_codes(importer, node, value)]
 
 
@@ -173,7 +147,7 @@ def tanh(importer: Importer, node: Node) -> Sequence[SSAValue]:
 def _curve(importer: Importer, node: Node, op: type[UnaryOp]) -> SSAValue:
     """Import a function of a quantized tensor: the codes are dequantized, `op` is computed in floats, and its result is
     quantized."""
-    return to_codes(importer, node, importer.emit(op, [to_reals(importer, node)]).result)
+    return to_codes(importer, node, importer.call(op, to_reals(importer, node)))
 
 
 @of_codes("RELU")
@@ -206,8 +180,8 @@ def concatenation(importer: Importer, node: Node) -> Sequence[SSAValue]:
     if any(tensor.type != out.type for tensor in node.inputs()):
         raise node.refuse_types(*node.inputs(), out)
     parts = [requantize(importer, node, importer.value(tensor), node.codes(tensor)) for tensor in node.inputs()]
-    axis = IntegerAttr(node.axis(node.integer("axis"), len(node.input(0).shape)), i64)
-    value = importer.emit(ConcatenateOp, parts, {"axis": axis}).result
+    axis = node.axis(node.integer("axis"), len(node.input(0).shape))
+    value = importer.call(ConcatenateOp, *parts, axis=axis)
     codes = node.codes(out)
     return [importer.clip_codes(value, codes, node.bounds(codes, to_even=True))]
 
@@ -224,21 +198,14 @@ def average_pool_2d(importer: Importer, node: Node) -> Sequence[SSAValue]:
     (top, bottom), (left, right) = (
         window_padding(node.word("padding"), *numbers) for numbers in zip((height, width), pool, strides, strict=True)
     )
-    properties: dict[str, Attribute] = {
-        "strides": ints(strides),
-        "padding": ints([top, left, bottom, right]),
-        "groups": IntegerAttr(channels, i64),
-        "kernel_layout": StringAttr("HWOI"),
-    }
-    dtype = dtype_of(tensor(importer.value(data)).element_type)
-    ones = importer.emit(ConstantOp, [], {"value": elements(np.ones((*pool, channels, 1), dtype))}).result
-    total = importer.emit(Conv2dOp, [importer.value(data), ones], properties).result
+    ones = importer.unnamed(np.ones((*pool, channels, 1), numpy_type(data)))
+    window = {"strides": strides, "padding": [top, left, bottom, right], "groups": channels}
+    total = importer.call(Conv2dOp, importer.value(data), ones, kernel_layout="HWOI", **window)
     rows, columns = importer.shape(total)[1:3]
     down = _cells(height, pool[0], strides[0], top, rows)
     across = _cells(width, pool[1], strides[1], left, columns)
-    counts = elements((down[:, None] * across).reshape(1, rows, columns, 1).astype(np.int32))
-    mean = importer.emit(DivideOp, [total, importer.emit(ConstantOp, [], {"value": counts}).result]).result
-    mean = importer.emit(CastOp, [mean], {"dtype": importer.element(data)}).result
+    counts = importer.unnamed((down[:, None] * across).reshape(1, rows, columns, 1).astype(np.int32))
+    mean = importer.cast(importer.call(DivideOp, total, counts), importer.element(data))
     return [importer.clip_codes(mean, codes, node.bounds(codes, to_even=True))]
 
 
@@ -256,8 +223,7 @@ def mean(importer: Importer, node: Node) -> Sequence[SSAValue]:
     count = math.prod(data.shape[axis] for axis in axes)
     if data.type not in CODES or count < 1 or not axes:
         raise node.unsupported("the mean of no elements")
-    value = importer.emit(CastOp, [importer.value(data)], {"dtype": i32}).result
-    keep = BoolAttr.from_bool(node.flag("keep_dims"))
-    value = importer.emit(SumOp, [value], {"axis": ints(axes), "keepdims": keep}).result
-    value = importer.emit(DivideOp, [value, importer.scalar(count, value)]).result
+    value = importer.cast(importer.value(data), i32)
+    value = importer.call(SumOp, value, axis=axes, keepdims=node.flag("keep_dims"))
+    value = importer.call(DivideOp, value, importer.scalar(count, value))
     return [requantize(importer, node, value, node.codes(data))]

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import CastOp, MultiplyOp, SubtractOp
-from relay.frontend.importing.builder import multiplier_attrs, number, real
+from relay.frontend.importing.builder import multiplier_attrs, number, parameters
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import CODES, Node
@@ -26,16 +26,13 @@ def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes, e
     target = node.codes(node.output())
     low, high = (target.low, target.high) if node.operator.kind == "QUANTIZE" else node.bounds(target)
     properties: dict[str, Attribute] = {
-        "input_scale": real(source.scale),
-        "input_zero_point": number(source.zero_point),
-        "output_scale": real(target.scale),
-        "output_zero_point": number(target.zero_point),
+        **parameters(input=source, output=target),
         "min": number(low),
         "max": number(high),
         "out_dtype": importer.element(node.output()),
         **extra,
     }
-    return importer.emit(qnn.RequantizeOp, [value], properties).result
+    return importer.call(qnn.RequantizeOp, value, **properties)
 
 
 def multiply(importer: Importer, node: Node) -> Sequence[SSAValue]:
@@ -44,7 +41,7 @@ def multiply(importer: Importer, node: Node) -> Sequence[SSAValue]:
     if tensors[0].type not in CODES or len({tensor.type for tensor in tensors}) != 1:
         return TABLE["MUL"].convert(importer, node)
     lhs, rhs, target = (node.codes(tensor) for tensor in tensors)
-    product = importer.emit(MultiplyOp, [_steps(importer, node, t) for t in tensors[:2]]).result
+    product = importer.call(MultiplyOp, *(_steps(importer, node, t) for t in tensors[:2]))
     scale = lhs.scale * rhs.scale
     found = quantize_multiplier(float(np.float64(scale) / np.float64(target.scale)))
     extra = {"rounding": StringAttr("f32_even"), **multiplier_attrs(found)}
@@ -53,9 +50,9 @@ def multiply(importer: Importer, node: Node) -> Sequence[SSAValue]:
 
 def _steps(importer: Importer, node: Node, tensor: Tensor) -> SSAValue:
     """Quantized values minus their zero point, in i32."""
-    value = importer.emit(CastOp, [importer.value(tensor)], {"dtype": i32}).result
+    value = importer.call(CastOp, importer.value(tensor), dtype=i32)
     zero_point = node.codes(tensor).zero_point
-    return importer.emit(SubtractOp, [value, importer.scalar(zero_point, value)]).result if zero_point else value
+    return importer.call(SubtractOp, value, importer.scalar(zero_point, value)) if zero_point else value
 
 
 def quantize(importer: Importer, node: Node) -> Sequence[SSAValue]:
