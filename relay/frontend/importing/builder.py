@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     f32,
     i32,
+    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -140,6 +141,17 @@ def number(value: int) -> IntegerAttr:
 def scale_attr(scale: Array) -> Attribute:
     """An attribute with one scale as a number or several as a vector."""
     return real(scale[0]) if len(scale) == 1 else elements(scale, np.float32, label="scale")
+
+
+def linear_parameters(scale: Array, zero_point: Array, axis: int | None) -> dict[str, Attribute]:
+    """The properties `scale` and `zero_point` of `qnn.quantize` and `qnn.dequantize`: numbers if `axis` is None, else
+    vectors along that axis; equal zero points become one number."""
+    equal = bool((zero_point == zero_point.reshape(-1)[0]).all())
+    point = number(int(zero_point.reshape(-1)[0])) if equal else elements(zero_point, np.int32, label="zero_point")
+    if axis is None:
+        return {"scale": real(scale.item()), "zero_point": point}
+    scales = elements(scale, np.float32, label="scale")
+    return {"scale": scales, "zero_point": point, "axis": IntegerAttr(axis, i64)}
 
 
 def multiplier_attrs(found: tuple[int, int], prefix: str = "") -> dict[str, Attribute]:

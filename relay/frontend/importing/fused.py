@@ -65,8 +65,7 @@ def requantize(input_scale: Array, out: Codes, axis: int = -1, factor: Array | N
     reals = np.atleast_1d(scale / out.scale if factor is None else factor).astype(np.float32)
     properties: Properties = {
         "input_scale": scale_attr(scale),
-        "output_scale": real(out.scale),
-        "output_zero_point": number(out.zero_point),
+        **parameters(output=out),
         "rounding": EVEN,
         "axis": IntegerAttr(axis, i64),
         "out_dtype": element_type(out.dtype),
@@ -133,8 +132,4 @@ def packed_kernel(weights: Array, groups: int) -> tuple[str, Array]:
 
 def softmax(source: Codes, out: Codes) -> Properties:
     """The properties of a `qnn.table_softmax`."""
-    return {
-        "input_scale": real(source.scale),
-        "output_scale": real(out.scale),
-        "output_zero_point": number(out.zero_point),
-    }
+    return {"input_scale": real(source.scale), **parameters(output=out)}

@@ -7,16 +7,17 @@ scale)) + zero_point)`; it dequantizes as `f32(code - zero_point) * f32(scale)`.
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i32, i64
+from xdsl.dialects.builtin import f32, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import element_type, elements, scalar_attr
-from relay.frontend.importing.builder import real
+from relay.dialects.attributes import element_type
+from relay.frontend.importing.builder import linear_parameters
 from relay.frontend.importing.formulas import Scalar, nearest_even
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, ScalarType, is_value
 from relay.frontend.torch.table import op
+from relay.interpreters.arithmetic import code_range
 
 PT2E = "quantized_decomposed"
 
@@ -36,14 +37,8 @@ def _parameters(
     if scales is None or zeros is None or scales.ndim > 1 or not bool((scales > 0).all() and np.isfinite(scales).all()):
         return None
     point = zeros.reshape(-1).astype(np.int32)
-    if scales.size == 1 and point.size == 1 and not scales.ndim:
-        return {"scale": real(scales.item()), "zero_point": IntegerAttr(int(point[0]), i32)}
-    one = bool((point == point[0]).all())
-    return {
-        "scale": elements(scales.astype(np.float32), np.float32, label="scale"),
-        "zero_point": scalar_attr(int(point[0]), i32) if one else elements(point, np.int32, label="zero_point"),
-        "axis": IntegerAttr(axis, i64),
-    }
+    whole = scales.size == point.size == 1 and not scales.ndim
+    return linear_parameters(scales.astype(np.float32), point, None if whole else axis)
 
 
 def _spread(importer: Importer, data: SSAValue, axis: int, *values: SSAValue) -> list[Scalar]:
@@ -55,8 +50,8 @@ def _spread(importer: Importer, data: SSAValue, axis: int, *values: SSAValue) ->
 
 
 def _range(node: Node, dtype: np.dtype[np.generic], low: str = "quant_min", high: str = "quant_max") -> tuple[int, int]:
-    info = np.iinfo(np.dtype(dtype.name))
-    return node.integer(low, int(info.min)), node.integer(high, int(info.max))
+    least, most = code_range(dtype)
+    return node.integer(low, least), node.integer(high, most)
 
 
 def quantized(
@@ -65,15 +60,11 @@ def quantized(
 ) -> SSAValue:  # fmt: skip
     """Quantize floats, with constant or computed scales that broadcast, to bounds that may be narrower than the
     type."""
-    type, info = element_type(dtype), np.iinfo(np.dtype(dtype.name))
-    data = importer.cast(data, f32)
+    type, data = element_type(dtype), importer.cast(data, f32)
     found = _parameters(importer, data, scale, zero, axis)
     if found is not None and dtype.itemsize < 4:
-        codes = importer.emit(
-            qnn.QuantizeOp, [data], found | {"rounding": StringAttr("even_inverse"), "out_dtype": type}
-        )
-        whole = bounds == (info.min, info.max)
-        return codes.result if whole else importer.clip(codes.result, *bounds)
+        codes = importer.call(qnn.QuantizeOp, data, **found, rounding="even_inverse", out_dtype=type)
+        return codes if bounds == code_range(dtype) else importer.clip(codes, *bounds)
     factor, point = _spread(importer, data, axis, scale, zero)
     steps = nearest_even(importer, (Scalar(importer, data) * (factor.number(1) / factor)).value)
     steps = importer.call(relay.AddOp, steps, importer.cast(point.value, f32))
@@ -83,7 +74,7 @@ def quantized(
 def dequantized(importer: Importer, codes: SSAValue, scale: SSAValue, zero: SSAValue, axis: int = 0) -> SSAValue:
     found = _parameters(importer, codes, scale, zero, axis)
     if found is not None:
-        return importer.emit(qnn.DequantizeOp, [codes], found | {"product": StringAttr("f32")}).result
+        return importer.call(qnn.DequantizeOp, codes, **found, product="f32")
     factor, point = _spread(importer, codes, axis, scale, zero)
     steps = importer.call(relay.SubtractOp, importer.cast(codes, i32), importer.cast(point.value, i32))
     return importer.call(relay.MultiplyOp, importer.cast(steps, f32), importer.cast(factor.value, f32))

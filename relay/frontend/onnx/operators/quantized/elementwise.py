@@ -4,7 +4,7 @@ concatenation."""
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr, i32
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from relay.dialects import qnn, relay
@@ -26,8 +26,8 @@ def binary(importer: Importer, node: Node) -> SSAValue:
     target = result_codes(importer, node, 6)
     operands = [node.input(0), node.input(3)]
     if node.kind == "QLinearAdd":
-        return importer.emit(qnn.AddOp, operands, fused.add(a, b, target)).result
-    return importer.emit(qnn.MulOp, operands, fused.multiply(a, b, target)).result
+        return importer.call(qnn.AddOp, *operands, **fused.add(a, b, target))
+    return importer.call(qnn.MulOp, *operands, **fused.multiply(a, b, target))
 
 
 def looked_up(importer: Importer, value: SSAValue, source: Codes, target: Codes, function: Function) -> SSAValue:
@@ -80,19 +80,19 @@ def global_pool(importer: Importer, node: Node) -> SSAValue:
         raise node.unsupported("the size of its images is not known", "give its shapes")
     count = int(np.prod([dims[axis] for axis in axes]))
     total = importer.call(relay.SumOp, importer.cast(node.input(0), i32), axis=tuple(axes), keepdims=True)
-    properties = fused.mean(source, target, count)
-    return importer.emit(qnn.RequantizeOp, [total], properties).result
+    return importer.call(qnn.RequantizeOp, total, **fused.mean(source, target, count))
 
 
 def dequantized(importer: Importer, value: SSAValue, codes: Codes) -> SSAValue:
-    properties = {"scale": real(codes.scale), "zero_point": number(codes.zero_point), "product": StringAttr("f32")}
-    return importer.emit(qnn.DequantizeOp, [value], properties).result
+    scale, zero_point = real(codes.scale), number(codes.zero_point)
+    return importer.call(qnn.DequantizeOp, value, scale=scale, zero_point=zero_point, product="f32")
 
 
 def quantized(importer: Importer, value: SSAValue, codes: Codes, rounding: str) -> SSAValue:
-    type = element_type(codes.dtype)
-    properties = {"scale": real(codes.scale), "zero_point": number(codes.zero_point), "out_dtype": type}
-    return importer.emit(qnn.QuantizeOp, [value], properties | {"rounding": StringAttr(rounding)}).result
+    return importer.call(
+        qnn.QuantizeOp, value, scale=real(codes.scale), zero_point=number(codes.zero_point), rounding=rounding,
+        out_dtype=element_type(codes.dtype),
+    )  # fmt: skip
 
 
 @op("QLinearAveragePool", "QLinearReduceMean", domain=MICROSOFT)
@@ -120,5 +120,5 @@ def softmax(importer: Importer, node: Node) -> SSAValue:
     else:
         order[axis], order[-1] = order[-1], order[axis]
         value = importer.transpose(value, order)
-    result = importer.emit(qnn.TableSoftmaxOp, [value], fused.softmax(source, target)).result
+    result = importer.call(qnn.TableSoftmaxOp, value, **fused.softmax(source, target))
     return importer.reshape(result, dims) if old else importer.transpose(result, order)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, f32, i32, i64
+from xdsl.dialects.builtin import UnitAttr, f32, i32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import Array, dtype_of, elements, scalar_attr
+from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.element_types import bits_of, is_float
 from relay.dialects.op import is_code, is_integer
-from relay.frontend.importing.builder import real
+from relay.frontend.importing.builder import linear_parameters
 from relay.frontend.onnx.builder import Importer, NarrowWeights
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.quantized.parameters import nearest
@@ -35,14 +35,8 @@ def _constants(importer: Importer, node: Node) -> dict[str, Attribute] | None:
         return None
     if not bool(np.isfinite(scale).all() and (scale > 0).all()) or zero.dtype.kind not in "iu" or scale.ndim > 1:
         return None
-    zero = zero.astype(np.int32)
-    if scale.size == 1 and zero.size == 1:
-        return {"scale": real(scale.item()), "zero_point": IntegerAttr(int(zero.item()), i32)}
-    if zero.size == 1 or bool((zero == zero.reshape(-1)[0]).all()):
-        zero = zero.reshape(-1)[0]
-    point = scalar_attr(int(zero), i32) if zero.ndim == 0 else elements(zero, np.int32, label="zero_point")
-    axis = IntegerAttr(_axis(importer, node), i64)
-    return {"scale": elements(scale, np.float32, label="scale"), "zero_point": point, "axis": axis}
+    axis = None if scale.size == zero.size == 1 else _axis(importer, node)
+    return linear_parameters(scale, zero.astype(np.int32), axis)
 
 
 def _spread(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
@@ -78,8 +72,7 @@ def quantize(importer: Importer, node: Node) -> SSAValue:
     data, type = node.input(0), _code_type(importer, node)
     constants = _constants(importer, node)
     if constants is not None and importer.element(data) == f32 and is_code(type, 4, 8, 16):
-        properties = constants | {"rounding": StringAttr("even"), "out_dtype": type}
-        return importer.emit(qnn.QuantizeOp, [data], properties).result
+        return importer.call(qnn.QuantizeOp, data, **constants, rounding="even", out_dtype=type)
     scale = node.input(1)
     if precision := node.integer("precision", 0):
         scale = importer.cast_to(scale, precision, node)
@@ -105,7 +98,7 @@ def dequantize(importer: Importer, node: Node) -> SSAValue:
     type, constants = importer.element(data), _constants(importer, node)
     wanted = node.integer("output_dtype", 0)
     if constants is not None and is_integer(type) and wanted in (0, 1):
-        return importer.emit(qnn.DequantizeOp, [data], constants | {"product": StringAttr("f32")}).result
+        return importer.call(qnn.DequantizeOp, data, **constants, product="f32")
     steps, zero = data, node.optional(2)
     if is_integer(type):
         steps = importer.cast(data, i32)

@@ -169,7 +169,7 @@ def convolution(importer: Importer, node: Node) -> SSAValue:
     source, scales = codes_of(importer, node, 0, 1, 2), scales_of(node, 4)
     sums = nn.biased(importer, node, convolution_sums(importer, node, 0, 3, zeros, Scales(source.scale, scales)), 8)
     properties = requantize(source.scale * scales, result_codes(importer, node, 6), axis=1)
-    return importer.emit(qnn.RequantizeOp, [sums], properties).result
+    return importer.call(qnn.RequantizeOp, sums, **properties)
 
 
 @op("ConvInteger", since=10)
@@ -239,7 +239,7 @@ def product(importer: Importer, node: Node) -> SSAValue:
         raise node.unsupported("it has a scale per row")
     sums = product_sums(importer, (node.input(0), node.input(3)), zeros, name, Scales(np.float32(rows[0]), scales))
     properties = requantize(np.float32(rows[0]) * scales, result_codes(importer, node, 6))
-    return importer.emit(qnn.RequantizeOp, [sums], properties).result
+    return importer.call(qnn.RequantizeOp, sums, **properties)
 
 
 def rescaled(importer: Importer, node: Node, sums: SSAValue, after: int = 0) -> SSAValue:
@@ -267,10 +267,8 @@ def gemm(importer: Importer, node: Node) -> SSAValue:
     left, scales = codes_of(importer, node, 0, 1, 2), scales_of(node, 4)
     name = node.proto.input[3]
     sums = product_sums(importer, (a, b), (node.optional(2), node.optional(5)), name, Scales(left.scale, scales))
-    if (bias := node.optional(6)) is not None:
-        sums = importer.call(relay.AddOp, sums, bias)
+    sums = importer.add(sums, node.optional(6))
     factor = np.float32(node.real("alpha", 1.0)) * left.scale * scales
     if node.optional(7) is None:
         return importer.call(relay.MultiplyOp, importer.cast(sums, f32), importer.unnamed(factor))
-    target = result_codes(importer, node, 7)
-    return importer.emit(qnn.RequantizeOp, [sums], requantize(factor, target)).result
+    return importer.call(qnn.RequantizeOp, sums, **requantize(factor, result_codes(importer, node, 7)))
