@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, ints
-from relay.frontend.importing.builder import Builder
+from relay.dialects.attributes import Array
+from relay.frontend.importing.tensors import TensorBuilder
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Rows:
     bits: int
 
 
-def rows_of(importer: Builder, table: Rows, indices: SSAValue, mode: str) -> SSAValue:
+def rows_of(importer: TensorBuilder, table: Rows, indices: SSAValue, mode: str) -> SSAValue:
     """`(code - zero point) * scale` of the rows at these indices; the table is packed to as many bytes as its values
     need. `mode` is that of `relay.take` for indices out of range."""
     low = 1 << (table.bits - 1) if table.codes.dtype.name.startswith("int") else 0
@@ -35,23 +35,22 @@ def rows_of(importer: Builder, table: Rows, indices: SSAValue, mode: str) -> SSA
     packed = np.bitwise_or.reduce(ends.reshape(len(codes), -1, per) << shifts, axis=2)
 
     def taken(array: Array, kind: str) -> SSAValue:
-        properties = {"axis": IntegerAttr(0, i64), "mode": StringAttr(mode)}
-        return importer.emit(relay.TakeOp, [importer.constant(array, table.name + kind), indices], properties).result
+        return importer.call(relay.TakeOp, importer.constant(array, table.name + kind), indices, axis=0, mode=mode)
 
     found = taken(packed, "")
     outer, blocks = importer.shape(found)[:-1], table.scales.shape[1]
     if per > 1:
         found = importer.reshape(found, [*outer, packed.shape[1], 1])
-        found = importer.emit(relay.RightShiftOp, [found, importer.unnamed(shifts)]).result
+        found = importer.call(relay.RightShiftOp, found, importer.unnamed(shifts))
         mask = importer.unnamed(np.array([(1 << table.bits) - 1], np.uint8))
-        found = importer.emit(relay.BitwiseAndOp, [found, mask]).result
+        found = importer.call(relay.BitwiseAndOp, found, mask)
     if ends.shape != codes.shape:
         found = importer.reshape(found, [*outer, ends.shape[1]])
         zero, one = ([number] * (len(outer) + 1) for number in (0, 1))
-        bounds = {"begin": ints(zero), "end": ints([*outer, codes.shape[1]]), "strides": ints(one)}
-        found = importer.emit(relay.StridedSliceOp, [found], bounds).result
+        bounds = {"begin": zero, "end": [*outer, codes.shape[1]], "strides": one}
+        found = importer.call(relay.StridedSliceOp, found, **bounds)
     found = importer.reshape(found, [*outer, blocks, codes.shape[1] // blocks])
-    steps = importer.emit(relay.CastOp, [found], {"dtype": f32}).result
+    steps = importer.cast(found, f32)
 
     def along(array: Array, kind: str) -> SSAValue:
         if array.min() == array.max():
@@ -59,6 +58,6 @@ def rows_of(importer: Builder, table: Rows, indices: SSAValue, mode: str) -> SSA
         return importer.reshape(taken(array, kind), [*outer, blocks, 1])
 
     if zeros.any():
-        steps = importer.emit(relay.SubtractOp, [steps, along(zeros.astype(np.float32), "_zero_points")]).result
-    steps = importer.emit(relay.MultiplyOp, [steps, along(table.scales, "_scales")]).result
+        steps = importer.call(relay.SubtractOp, steps, along(zeros.astype(np.float32), "_zero_points"))
+    steps = importer.call(relay.MultiplyOp, steps, along(table.scales, "_scales"))
     return importer.reshape(steps, [*outer, codes.shape[1]])

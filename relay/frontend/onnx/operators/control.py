@@ -73,13 +73,7 @@ def _unrolled(importer: Importer, node: Node, go: bool, most: int, states: Seque
         go = bool(known)
     if not turn and rows:
         raise node.unsupported("takes no turn and collects results, whose sizes are not known")
-    return [*values, *(_stacked(importer, row, 0) for row in rows)]
-
-
-def _stacked(importer: Importer, rows: Sequence[SSAValue], axis: int) -> SSAValue:
-    """Values of one shape stacked along a new axis."""
-    expanded = [importer.call(relay.ExpandDimsOp, row, axis=axis) for row in rows]
-    return importer.concatenate(expanded, axis)
+    return [*values, *(importer.stack(row, 0) for row in rows)]
 
 
 def _while(importer: Importer, node: Node, states: Sequence[SSAValue]) -> list[SSAValue]:
@@ -126,11 +120,10 @@ def scan(importer: Importer, node: Node) -> list[SSAValue]:
     backwards = each("scan_input_directions", count)
     rows: list[list[SSAValue]] = [[] for _ in range(results)]
     for turn in range(turns):
-        given: list[SSAValue] = []
-        for value, axis, back in zip(scanned, axes, backwards, strict=True):
-            at = turns - 1 - turn if back else turn
-            row = importer.slice(value, {axis: (at, at + 1)})
-            given.append(importer.call(relay.SqueezeOp, row, axis=[axis]))
+        given = [
+            importer.row(value, turns - 1 - turn if back else turn, axis)
+            for value, axis, back in zip(scanned, axes, backwards, strict=True)
+        ]
         found = importer.subgraph(node, graph, importer.block, [*states, *given])
         states = found[: len(states)]
         for row, value in zip(rows, found[len(states) :], strict=True):
@@ -140,5 +133,5 @@ def scan(importer: Importer, node: Node) -> list[SSAValue]:
         rows, each("scan_output_axes", results), each("scan_output_directions", results), strict=True
     ):
         at = node.axis(axis, importer.rank(row[0]) + 1)
-        collected.append(_stacked(importer, row[::-1] if back else row, at))
+        collected.append(importer.stack(row[::-1] if back else row, at))
     return [*states, *collected]

@@ -143,15 +143,11 @@ def global_pool(importer: Importer, node: Node) -> SSAValue:
 
 @op("BatchNormalization")
 def batch_norm(importer: Importer, node: Node) -> SSAValue:
-    if node.integer("training_mode", 0) if node.version >= 14 else False:
-        return _trained(importer, node)
+    if node.version >= 14 and node.flag("training_mode"):
+        raise node.unsupported("is in training mode", "export the model for inference")
     data = node.input(0)
     vectors = [importer.cast(node.input(number), importer.element(data)) for number in range(1, 5)]
     return importer.call(relay.BatchNormOp, data, *vectors, axis=1, epsilon=node.real("epsilon"))
-
-
-def _trained(importer: Importer, node: Node) -> SSAValue:
-    raise node.unsupported("is in training mode", "export the model for inference")
 
 
 @op("InstanceNormalization")

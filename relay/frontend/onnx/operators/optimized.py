@@ -43,10 +43,7 @@ def _activated(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
 @op("FusedConv", domain=MICROSOFT)
 def convolution(importer: Importer, node: Node) -> SSAValue:
     """Import FusedConv: `activation(conv(x, w) + bias + z)`."""
-    found = plain(importer, node, "Conv", node.values[:3])
-    if (summand := node.optional(3)) is not None:
-        found = importer.call(relay.AddOp, found, summand)
-    return _activated(importer, node, found)
+    return _activated(importer, node, importer.add(plain(importer, node, "Conv", node.values[:3]), node.optional(3)))
 
 
 @op("FusedGemm", domain=MICROSOFT)
@@ -74,9 +71,7 @@ def matmul(importer: Importer, node: Node) -> SSAValue:
 def gelu(importer: Importer, node: Node) -> SSAValue:
     """Import GELU variants, of the sum with a bias vector if there is one: by erf, FastGelu by tanh, QuickGelu as `x *
     sigmoid(alpha * x)`."""
-    x = node.input(0)
-    if node.optional(1) is not None:
-        x = importer.call(relay.AddOp, x, node.input(1))
+    x = importer.add(node.input(0), node.optional(1))
     if node.kind == "QuickGelu":
         return plain(importer, node, "Swish", [x], {"alpha": node.real("alpha", 1.702)})
     return plain(importer, node, "Gelu", [x], {"approximate": "tanh" if node.kind == "FastGelu" else "none"})
@@ -106,8 +101,7 @@ def skip_norm(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.unsupported("gives mean and deviation, which only training needs")
     total = importer.call(relay.AddOp, node.input(0), node.input(1))
     beta, bias = (None, node.optional(3)) if "Simplified" in node.kind else (node.optional(3), node.optional(4))
-    if bias is not None:
-        total = importer.call(relay.AddOp, total, bias)
+    total = importer.add(total, bias)
     return [_normalized(importer, node, total, node.input(2), beta, 1e-5), total, total, total]
 
 
@@ -154,7 +148,7 @@ def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAVa
         left_out = Scalar(importer, importer.cast(given, importer.element(q))) * -low + low
         dims = (batch, 1, *((1, dims[1]) if len(dims) == 2 else dims[1:]))
         left_out = importer.reshape(left_out.value, dims)
-        added = left_out if added is None else importer.call(relay.AddOp, left_out, added)
+        added = importer.add(left_out, added)
     more: dict[str, int] = {"causal": 0} if node.integer("unidirectional", 0) else {}
     sides = (q, k, v) if added is None else (q, k, v, added)
     found = importer.call(relay.AttentionOp, *sides, scale=node.real("scale", 0.0) or 1 / math.sqrt(size), **more)
@@ -170,9 +164,7 @@ def attention(importer: Importer, node: Node) -> SSAValue:
         raise node.unsupported("turns queries and keys by their position")
     count, width = node.integer("num_heads"), node.static(1)[1]
     node.static(0)
-    joined = product(importer, node.input(0), node.input(1))
-    if node.optional(2) is not None:
-        joined = importer.call(relay.AddOp, joined, node.input(2))
+    joined = importer.add(product(importer, node.input(0), node.input(1)), node.optional(2))
     sizes = node.integers("qkv_hidden_sizes") or (width // 3,) * 3
     ends = np.cumsum([0, *sizes]).tolist()
     q, k, v = (importer.slice(joined, {2: (ends[i], ends[i + 1])}) for i in range(3))

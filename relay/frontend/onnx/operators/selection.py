@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i32, i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -86,21 +86,16 @@ def non_max_suppression(importer: Importer, node: Node) -> SSAValue:
             importer.call(kind, parts[n], half[n]) for kind in (relay.SubtractOp, relay.AddOp) for n in (1, 0)
         ]  # fmt: skip
         corners = importer.concatenate(ends, 2)
-    found = importer.emit(
-        relay.NonMaxSuppressionOp,
-        [corners, node.input(1)],
-        {
-            "max_output_size": IntegerAttr(most, i64),
-            "iou_threshold": FloatAttr(float(given[1] or 0.0), f32),
-            "score_threshold": FloatAttr(-np.inf if given[2] is None else float(given[2]), f32),
-        },
-    )
+    indices, counts = importer.several(
+        relay.NonMaxSuppressionOp, corners, node.input(1), max_output_size=most, iou_threshold=float(given[1] or 0.0),
+        score_threshold=-np.inf if given[2] is None else float(given[2]),
+    )  # fmt: skip
     total = batch * classes * most
     slots = importer.unnamed(np.arange(most, dtype=np.int32))
-    counts = importer.reshape(found.count, [batch, classes, 1])
+    counts = importer.reshape(counts, [batch, classes, 1])
     flags = importer.reshape(importer.call(relay.LessOp, slots, counts), [total])
     of_which = np.stack([each.reshape(-1) for each in np.indices((batch, classes, most))[:2]], axis=1)
-    chosen = importer.reshape(importer.cast(found.indices, i64), [total, 1])
+    chosen = importer.reshape(importer.cast(indices, i64), [total, 1])
     rows = importer.concatenate([importer.unnamed(of_which.astype(np.int64)), chosen], 1)
     return Selection(importer, flags).of(rows)
 

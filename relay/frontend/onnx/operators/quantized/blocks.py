@@ -79,7 +79,7 @@ def product(importer: Importer, node: Node) -> SSAValue:
         floats = dequantized(codes, scales, zeros.astype(np.float32), 1, block)
         kernel = importer.constant(floats.astype(importer.dtype(x)), name)
         result = importer.call(relay.DenseOp, x, kernel, out_dtype=importer.element(x))
-    return result if node.optional(5) is None else importer.call(relay.AddOp, result, node.input(5))
+    return importer.add(result, node.optional(5))
 
 
 @op("GatherBlockQuantized", domain=MICROSOFT)

@@ -28,8 +28,7 @@ def scaled(importer: Importer, sums: SSAValue, scales: tuple[SSAValue, SSAValue]
     factor = importer.call(relay.MultiplyOp, *scales)
     if importer.shape(factor) == (1,):
         factor = importer.reshape(factor, [])
-    result = importer.call(relay.MultiplyOp, importer.cast(sums, f32), factor)
-    return result if bias is None else importer.call(relay.AddOp, result, bias)
+    return importer.add(importer.call(relay.MultiplyOp, importer.cast(sums, f32), factor), bias)
 
 
 @op("MatMulIntegerToFloat", domain=MICROSOFT)
