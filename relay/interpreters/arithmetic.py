@@ -73,6 +73,11 @@ def code_range(dtype: Dtype) -> tuple[int, int]:
     return (0, (1 << bits) - 1) if dtype.name[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
+def extremes(dtype: Dtype) -> tuple[float, float]:
+    """The lowest and highest value of a type of numpy; infinities for floats."""
+    return code_range(dtype) if dtype.kind in "iu" else (-np.inf, np.inf)
+
+
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """Return (multiplier, shift) with `real ~ multiplier * 2^(shift - 31)`; the multiplier is 0 or in [2^30, 2^31).
 

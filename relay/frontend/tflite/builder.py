@@ -20,6 +20,7 @@ from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.profile import LITERT, Profile
 from relay.frontend.tflite.scales import Codes, real_bounds
+from relay.interpreters.arithmetic import code_range
 
 _DTYPES = {
     "FLOAT32": np.float32,
@@ -120,8 +121,8 @@ class Importer(TensorBuilder):
         """The value with a fused activation of plain integers applied."""
         if activation == "NONE":
             return value
-        info = np.iinfo(self.dtype(value).name)
-        low, high = (max(min(bound, info.max), info.min) for bound in real_bounds(activation))
+        least, most = code_range(self.dtype(value))
+        low, high = (max(min(bound, most), least) for bound in real_bounds(activation))
         return self.clip(value, int(low), int(high))
 
     def clip_codes(self, value: SSAValue, codes: Codes, bounds: tuple[int, int]) -> SSAValue:

@@ -21,6 +21,7 @@ from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_list
 from relay.frontend.keras.operators.activations import activated
 from relay.frontend.keras.table import TABLE, layer, op
+from relay.interpreters.arithmetic import code_range
 
 Weights = dict[str, Array]
 Window = tuple[list[int], list[int], list[tuple[int, int]]]
@@ -183,8 +184,7 @@ def resizing(importer: Importer, node: Layer) -> SSAValue:
     x = node.value()
     found = _resized(importer, node, importer.real(x), [node.integer("height"), node.integer("width")])
     if (dtype := importer.dtype(x)).kind in "iu":
-        limits = np.iinfo(dtype.name)
-        found = importer.clip(nearest_even(importer, found), float(limits.min), float(limits.max))
+        found = importer.clip(nearest_even(importer, found), *code_range(dtype))
     return importer.cast(found, importer.element(x))
 
 

@@ -15,6 +15,7 @@ from relay.frontend.importing.formulas import logsumexp
 from relay.frontend.onnx.builder import Counted, Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
+from relay.interpreters.arithmetic import extremes
 
 _PLAIN: dict[str, type[TensorOp]] = {
     "ReduceMax": relay.MaxOp, "ReduceMean": relay.MeanOp, "ReduceMin": relay.MinOp, "ReduceProd": relay.ProdOp,
@@ -31,8 +32,8 @@ Kinds without an entry give 0, except ReduceMax, ReduceMin and ReduceMean."""
 def reduce(importer: Importer, node: Node) -> SSAValue:
     value, rank = node.input(0), node.rank(0)
     given = node.listed("axes", 1)
-    if not given and given is not None or given is None:
-        if node.integer("noop_with_empty_axes", 0) if "noop_with_empty_axes" in node.attributes else 0:
+    if not given:
+        if node.flag("noop_with_empty_axes"):
             return _before(importer, node.kind, value) if node.kind not in _PLAIN else value
         given = range(rank)
     axes, keep = node.axes_of(given, rank), bool(node.integer("keepdims", 1))
@@ -81,14 +82,7 @@ def _empty_reduction(importer: Importer, node: Node, axes: list[int], keep: bool
     dtype = importer.dtype(node.input(0))
     dims = [1 if axis in axes else size for axis, size in enumerate(node.static(0)) if keep or axis not in axes]
     if node.kind in ("ReduceMax", "ReduceMin"):
-        sign = -1 if node.kind == "ReduceMax" else 1
-        if dtype == np.bool_:
-            number: float = sign > 0
-        elif dtype.kind in "iu":
-            info = np.iinfo(np.dtype(dtype.name))
-            number = int(info.min) if sign < 0 else int(info.max)
-        else:
-            number = sign * np.inf
+        number = ((False, True) if dtype == np.bool_ else extremes(dtype))[node.kind == "ReduceMin"]
     elif node.kind == "ReduceMean":
         number = float("nan")
     else:

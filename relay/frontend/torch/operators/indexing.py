@@ -14,6 +14,7 @@ from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, is_value
 from relay.frontend.torch.operators.elementwise import given, name_of
 from relay.frontend.torch.table import aten, of_vectors
+from relay.interpreters.arithmetic import extremes
 
 
 @aten("embedding")
@@ -158,9 +159,7 @@ def _neutral(mode: str, dtype: np.dtype[np.generic]) -> float:
     """The neutral element of a reduction."""
     if mode not in ("max", "min"):
         return float(mode == "mul")
-    ends = np.iinfo(dtype.name) if dtype.kind in "iu" else None
-    low, high = (-np.inf, np.inf) if ends is None else (int(ends.min), int(ends.max))
-    return low if mode == "max" else high
+    return extremes(dtype)[mode == "min"]
 
 
 @aten("index_add", "index_copy", "index_fill")
