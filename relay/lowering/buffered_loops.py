@@ -7,6 +7,7 @@ from typing import Protocol
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.op import is_tensor
 
@@ -65,8 +66,7 @@ def convert_while(b: Bufferizer, op: scf.WhileOp) -> None:
     for old, result in zip(others, new.res, strict=True):
         old.replace_all_uses_with(result)
     if not results:
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
 
 
 def convert_turn(b: Bufferizer, block: Block, outputs: Sequence[SSAValue]) -> None:

@@ -10,6 +10,7 @@ from xdsl.dialects import arith, bufferization, func, memref, scf, tensor
 from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, i32, i64
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import int_values, ints, scalar_attr
 from relay.dialects.op import DYNAMIC, Type, is_tensor
@@ -124,7 +125,7 @@ class FunctionBufferizer:
         self.convert_block(end, outputs, func.ReturnOp())
         for argument in tensors:
             block.erase_arg(argument)
-        function.properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], [])
+        function.update_function_type()
         function.properties.pop("arg_attrs", None)
         function.properties.pop("res_attrs", None)
 
@@ -257,9 +258,7 @@ class FunctionBufferizer:
             case scf.WhileOp():
                 convert_while(self, op)
             case tensor.ExtractOp():
-                op.result.replace_all_uses_with(self.value(memref.LoadOp.get(self.held(op.tensor), list(op.indices))))
-                op.detach()
-                op.erase()
+                Rewriter.replace_op(op, [], [self.value(memref.LoadOp.get(self.held(op.tensor), list(op.indices)))])
             case func.ReturnOp() | scf.YieldOp() | scf.ConditionOp():
                 pass
             case _:
@@ -301,9 +300,7 @@ class FunctionBufferizer:
                 load = memref.LoadOp.get(self.held(inner.tensor), list(inner.indices))
                 load.location = inner.location
                 body.block.insert_op_before(load, inner)
-                inner.result.replace_all_uses_with(load.res)
-                inner.detach()
-                inner.erase()
+                Rewriter.replace_op(inner, [], [load.res])
         region = Region()
         body.move_blocks(region)
         new = linalg.GenericOp.create(
@@ -372,8 +369,7 @@ class FunctionBufferizer:
             old.replace_all_uses_with(result)
         self.buffers.update(zip(tensors, outputs, strict=True))
         if not tensors:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
     def convert_branch(self, block: Block, outputs: Sequence[SSAValue]) -> None:
         """Convert the ops of a branch in place."""
@@ -388,12 +384,10 @@ class FunctionBufferizer:
 
     def drop(self, block: Block, end: Operation) -> None:
         """Erase the old terminator of a block, and the ops whose results were tensors."""
-        end.detach()
-        end.erase()
+        Rewriter.erase_op(end)
         for op in reversed(list(block.ops)):
             if any(is_tensor(r.type) for r in op.results) and not isinstance(op, arith.ConstantOp):
-                op.detach()
-                op.erase(safe_erase=False)
+                Rewriter.erase_op(op, safe_erase=False)
 
 
 def subview(

@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, OperationInvT, Region, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import dtype_of, ints, scalar_attr
@@ -106,14 +107,8 @@ class LoopBuilder:
         if (known := self._constants.get((attr, type))) is not None:
             return known
         op = created(arith.ConstantOp, (), [type], {"value": attr})
-        if self._anchor is None:
-            first = self.entry.first_op
-            if first is None:
-                self.entry.add_op(op)
-            else:
-                self.entry.insert_op_before(op, first)
-        else:
-            self.entry.insert_op_after(op, self._anchor)
+        anchor = self._anchor
+        Rewriter.insert_op(op, InsertPoint.at_start(self.entry) if anchor is None else InsertPoint.after(anchor))
         self._anchor = op
         self._constants[(attr, type)] = op.result
         return op.result

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i32, i6
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import Array
 from relay.dialects.tosa import ApplyScaleOp
@@ -198,8 +199,7 @@ def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = 
         result = by_any(e, op, product, twice)
     op.output.replace_all_uses_with(result)
     operands = [op.shift]
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
     erase_arithmetic(operands)
 
 

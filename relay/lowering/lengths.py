@@ -25,7 +25,6 @@ from relay.dialects.op import is_tensor
 from relay.errors import Unsupported
 from relay.lowering.bufferize import buffer_type
 from relay.lowering.builder import INDEX, Before
-from relay.lowering.plan_memory import set_type
 from relay.lowering.shaped import Extent, is_buffer
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import function_of, place
@@ -67,7 +66,7 @@ def mark(module: ModuleOp, shorter: ModuleOp, maximum: int, tables: Tables = Map
         length = function.body.block.insert_arg(INDEX, len(function.body.block.args))
         if name == "main":
             length.name_hint = "length"
-        set_type(function)
+        function.update_function_type()
     for result, axes in comparison.results.items():
         assert isinstance(result.owner, Operation)
         result.owner.attributes[AXES] = ints(axes)
@@ -94,9 +93,7 @@ def replace_number(constant: arith.ConstantOp, offset: int) -> None:
     assert isinstance(value, SSAValue)
     if not isinstance(type, IndexType):
         value = b.add(arith.IndexCastOp(value, type)).result
-    constant.result.replace_all_uses_with(value)
-    constant.detach()
-    constant.erase()
+    Rewriter.replace_op(constant, [], [value])
 
 
 def callees(buffer: SSAValue) -> list[str]:
@@ -132,7 +129,7 @@ def replace_tables(functions: Mapping[str, FuncOp], tables: Mapping[SSAValue, Ar
             assert isinstance(load, memref.LoadOp)
             new = memref.LoadOp.get(every, [row, *load.indices])
             Rewriter.replace_op(load, new)
-        set_type(functions[name])
+        functions[name].update_function_type()
     for buffer, array in tables.items():
         made = buffer.owner
         assert isinstance(made, ToBufferOp) and isinstance(constant := made.tensor.owner, arith.ConstantOp)

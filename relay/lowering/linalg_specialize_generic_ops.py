@@ -82,12 +82,7 @@ def specialize(generic: linalg.GenericOp) -> None:
     new = new or pool(generic, made, matrices, loops)
     if new is not None:
         new.location = generic.location
-        assert generic.parent is not None
-        generic.parent.insert_op_before(new, generic)
-        generic.res[0].replace_all_uses_with(new.results[0])
-        new.results[0].name_hint = generic.res[0].name_hint
-        generic.detach()
-        generic.erase()
+        Rewriter.replace_op(generic, new)
 
 
 def linear(map: AffineMap) -> Array | None:

@@ -12,6 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float64Type, ModuleOp, f32, f64
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.llvm.types import lanes
@@ -107,9 +108,7 @@ class MathExpandOps(TargetPass):
                 erase_dead([inner])
         for inner in walked(op):
             if (expand := expansion(inner, target)) is not None:
-                inner.results[0].replace_all_uses_with(expand())
-                inner.detach()
-                inner.erase()
+                Rewriter.replace_op(inner, [], [expand()])
 
 
 def expansion(op: Operation, target: Target = UNKNOWN) -> Callable[[], SSAValue] | None:

@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Region
+from xdsl.rewriter import Rewriter
 
 from relay.errors import InvalidArgument
 from relay.lowering.builder import INDEPENDENT, SHARED, TURNS
@@ -185,13 +186,8 @@ def share(shared: Shared) -> None:
     body = loop.body.detach_block(0)
     end = body.last_op
     assert end is not None
-    end.detach()
-    end.erase()
+    Rewriter.erase_op(end)
     body.add_op(scf.ReduceOp())
     new = scf.ParallelOp([loop.lb], [loop.ub], [loop.step], Region(body))
     new.location = loop.location
-    parent = loop.parent
-    assert parent is not None
-    parent.insert_op_before(new, loop)
-    loop.detach()
-    loop.erase()
+    Rewriter.replace_op(loop, new)

@@ -11,7 +11,6 @@ from xdsl.dialects import arith, bufferization, func, memref, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
-    FunctionType,
     IntegerAttr,
     ModuleOp,
     StringAttr,
@@ -19,6 +18,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.op import created
 from relay.lowering.builder import INDEX
@@ -71,27 +71,11 @@ def bytes_type(size: int) -> Buffer:
 
 def view(base: SSAValue, offset: int, type: Buffer, before: Operation) -> SSAValue:
     """Return a buffer of this type at an offset in a memref of bytes."""
-    at = created(arith.ConstantOp, (), [INDEX], {"value": IntegerAttr(offset, INDEX)})
+    at = created(arith.ConstantOp, (), [INDEX], {"value": IntegerAttr(offset, INDEX)}, location=before.location)
     viewed = memref_type(type.element_type, *type.get_shape())
-    new = created(memref.ViewOp, [base, at.result], [viewed])
-    block = before.parent
-    assert block is not None
-    for op in (at, new):
-        op.location = before.location
-        block.insert_op_before(op, before)
+    new = created(memref.ViewOp, [base, at.result], [viewed], location=before.location)
+    Rewriter.insert_op([at, new], InsertPoint.before(before))
     return new.result
-
-
-def erase(op: Operation) -> None:
-    """Erase the op."""
-    op.detach()
-    op.erase()
-
-
-def replace(op: Operation, value: SSAValue) -> None:
-    """Replace the op's result by the value."""
-    op.results[0].replace_all_uses_with(value)
-    erase(op)
 
 
 def hoist_scratch(function: func.FuncOp, target: Target) -> int:
@@ -106,15 +90,9 @@ def hoist_scratch(function: func.FuncOp, target: Target) -> int:
     total = offsets.pop()
     scratch = block.insert_arg(bytes_type(total), len(block.args))
     for op, type, offset in zip(allocations, types, offsets, strict=True):
-        replace(op, view(scratch, offset, type, op))
-    set_type(function)
+        Rewriter.replace_op(op, [], [view(scratch, offset, type, op)])
+    function.update_function_type()
     return total
-
-
-def set_type(function: func.FuncOp) -> None:
-    """Set the function's type to that of its entry block and results."""
-    inputs = [a.type for a in function.body.block.args]
-    function.properties["function_type"] = FunctionType.from_lists(inputs, [])
 
 
 @dataclass
@@ -221,10 +199,10 @@ def plan(
     arena = block.insert_arg(bytes_type(max(total, target.alignment)), len(block.args))
     arena.name_hint = "arena"
     for op, piece in buffers.items():
-        replace(op, view(arena, piece.offset, buffer_of(op.memref), op))
+        Rewriter.replace_op(op, [], [view(arena, piece.offset, buffer_of(op.memref), op)])
     for call, piece in temporary.items():
         call.operands = [*call.operands, view(arena, piece.offset, bytes_type(piece.size), call)]
-    set_type(function)
+    function.update_function_type()
 
 
 @dataclass(frozen=True)
@@ -317,7 +295,7 @@ def place_constants(block: Block, target: Target) -> list[DictionaryAttr]:
             if any(op.memref.uses):
                 constants.append((op, constant))
             else:
-                erase(op)
+                Rewriter.erase_op(op)
                 erase_dead([constant])
     offsets: dict[Attribute, int] = {}
     names: dict[str, int] = {}
@@ -335,6 +313,6 @@ def place_constants(block: Block, target: Target) -> list[DictionaryAttr]:
     blob = block.insert_arg(bytes_type(max(total, target.alignment)), len(block.args))
     blob.name_hint = "constants"
     for op, constant in constants:
-        replace(op, view(blob, offsets[constant.value], buffer_of(op.memref), op))
+        Rewriter.replace_op(op, [], [view(blob, offsets[constant.value], buffer_of(op.memref), op)])
         erase_dead([constant])
     return rows

@@ -15,6 +15,7 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f64, i8, i16, i32, i64
 from xdsl.ir import Attribute, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.arith import FPToSIOp, TruncIOp
 from relay.dialects.attributes import to_numpy
@@ -102,6 +103,4 @@ def narrow(op: TruncIOp | arith.TruncIOp, found: Narrow) -> None:
         if bound != end:
             number = vector_constant(b, int(np.uint8(bound % 256).view(np.int8)), i8, lanes)
             codes = b.add(kinds[unsigned](codes, number)).result
-    op.results[0].replace_all_uses_with(codes)
-    op.detach()
-    op.erase()
+    Rewriter.replace_op(op, [], [codes])

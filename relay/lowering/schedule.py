@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf, vector
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from relay.errors import InvalidArgument
@@ -115,7 +115,7 @@ class FunctionScheduler:
         self.given.erase_retired()
         if opened(self.function) or self.keys is not None:
             close_extents(self.function)
-        self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
+        self.function.update_function_type()
 
     def recorded(self) -> Decisions | None:
         """Return the decisions of the tuning record of this kernel. None if the kernel has an attribute

@@ -10,7 +10,8 @@ from xdsl.context import Context
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import ModuleOp, bf16, i32, i64
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.arith import ExtUIOp, TruncIOp
 from relay.dialects.attributes import to_numpy
@@ -80,8 +81,7 @@ class SelectTargetOps(TargetPass):
             ):
                 narrow(inner, found)
         for function, _ in dots.values():
-            function.detach()
-            function.erase()
+            Rewriter.erase_op(function)
 
 
 def dot_products(module: ModuleOp) -> dict[str, tuple[FuncOp, DotProduct]]:
@@ -103,21 +103,14 @@ def select(op: CallOp, product: DotProduct, target: Target) -> None:
         for each in made:
             op.operands[number] = b.add(each).results[0]
     result = spelled_out(b, op, product) if dot is None else spelled(b, op, product, dot)
-    replace(op, result)
-
-
-def replace(op: Operation, value: SSAValue) -> None:
-    """Replace the op's result by a value."""
-    op.results[0].replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    Rewriter.replace_op(op, [], [result])
 
 
 def multiply_and_add(op: vector.FMAOp) -> None:
     """vector.fma %a, %b, %c  =>  arith.addf (arith.mulf %a, %b), %c"""
     b = Before(op)
     product = b.add(arith.MulfOp(op.lhs, op.rhs)).result
-    replace(op, b.add(arith.AddfOp(product, op.acc)).result)
+    Rewriter.replace_op(op, [], [b.add(arith.AddfOp(product, op.acc)).result])
 
 
 def multiply_by_halves(op: arith.MuliOp) -> None:
@@ -151,7 +144,7 @@ def multiply_by_halves(op: arith.MuliOp) -> None:
         upper = of(arith.AddiOp, upper, part)
     lower = b.add(ExtUIOp(of(arith.MuliOp, a, c), i64)).results[0]
     shifted = b.add(arith.ShLIOp(b.add(ExtUIOp(upper, i64)).results[0], b.constant(32, i64))).result
-    replace(op, b.add(arith.OrIOp(shifted, lower)).result)
+    Rewriter.replace_op(op, [], [b.add(arith.OrIOp(shifted, lower)).result])
 
 
 def were_halves(op: arith.MaximumfOp | arith.MinimumfOp) -> bool:
@@ -169,9 +162,9 @@ def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
     constant = new.owner
     number = isinstance(constant, arith.ConstantOp) and not np.isnan(to_numpy(constant.value)).any()
     if number or EITHER in op.attributes:
-        replace(op, best)
+        Rewriter.replace_op(op, [], [best])
         return
-    replace(op, b.select(b.compare(new, "ord", new), best, new))
+    Rewriter.replace_op(op, [], [b.select(b.compare(new, "ord", new), best, new)])
 
 
 def spelled(b: LoopBuilder, op: CallOp, product: DotProduct, dot: Dot) -> SSAValue:

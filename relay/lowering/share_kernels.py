@@ -10,7 +10,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
-    FunctionType,
     IntegerAttr,
     ModuleOp,
     SymbolRefAttr,
@@ -23,6 +22,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array, to_numpy
@@ -241,8 +241,7 @@ def share(kernel: Kernel, rule: Numbers) -> None:
     for (op, index, codes, key), constant in zip(places, replaced, strict=True):
         op.operands[index] = given.instead(constant, *key, codes)
     erase_dead(dict.fromkeys(constant.owner for constant in replaced if isinstance(constant.owner, Operation)))
-    inputs = [argument.type for argument in block.args]
-    kernel.function.properties["function_type"] = FunctionType.from_lists(inputs, [])
+    kernel.function.update_function_type()
     for number, each in enumerate(kernels):
         for call in each.calls:
             for column in columns.values():
@@ -250,8 +249,7 @@ def share(kernel: Kernel, rule: Numbers) -> None:
                 call.operands = [constant_buffer(call, array, "numbers", call.location), *call.operands]
             call.properties["callee"] = SymbolRefAttr(kernel.function.sym_name)
     for each in kernel.same:
-        each.function.detach()
-        each.function.erase()
+        Rewriter.erase_op(each.function)
 
 
 class Given:
@@ -289,7 +287,7 @@ class Given:
             else:
                 wide = (ExtSIOp if codes is not None and codes[0] < 0 else ExtUIOp)(value, wanted)
             old = constant.owner
-            assert isinstance(old, Operation) and old.parent is not None
-            old.parent.insert_op_before(wide, old)
+            assert isinstance(old, Operation)
+            Rewriter.insert_op(wide, InsertPoint.before(old))
             self.known[constant, key, codes] = known = wide.results[0]
         return known

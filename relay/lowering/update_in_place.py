@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, Intege
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from relay.dialects.attributes import ints
-from relay.lowering.builder import INDEX
+from relay.lowering.builder import INDEX, Before
 from relay.lowering.shaped import is_buffer
 from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget
@@ -98,15 +98,10 @@ def is_first(op: Operation, argument: BlockArgument) -> bool:
 
 def unless_null(copy: memref.CopyOp) -> None:
     """memref.copy %a, %b  =>  scf.if (%a is not null) { memref.copy %a, %b }"""
-    block = copy.parent
-    assert block is not None and is_buffer(copy.source.type)
-    address = memref.ExtractAlignedPointerAsIndexOp.get(copy.source)
-    zero = arith.ConstantOp(IntegerAttr(0, INDEX))
-    given = arith.CmpiOp(address.aligned_pointer, zero.result, "ne")
-    body = Block()
-    branch = scf.IfOp(given.result, [], Region(body))
-    for op in (address, zero, given, branch):
-        op.location = copy.location
-        block.insert_op_before(op, copy)
+    b, body = Before(copy), Block()
+    assert is_buffer(copy.source.type)
+    address = b.add(memref.ExtractAlignedPointerAsIndexOp.get(copy.source)).aligned_pointer
+    zero = b.add(arith.ConstantOp(IntegerAttr(0, INDEX))).result
+    b.add(scf.IfOp(b.compare(address, "ne", zero), [], Region(body)))
     copy.detach()
     body.add_ops([copy, scf.YieldOp()])

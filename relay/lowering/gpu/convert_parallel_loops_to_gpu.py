@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, gpu, scf
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, i32
 from xdsl.ir import Block, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from relay.dialects.gpu import DynamicSharedMemoryOp
@@ -54,23 +55,19 @@ class ConvertParallelLoopsToGpu(Pass):
 
 def convert(loop: scf.ParallelOp) -> None:
     """scf.parallel (%b) { scf.parallel (%t) { ... } }  =>  gpu.launch blocks(%b) threads(%t) { ... }"""
-    outer = loop.parent
-    assert outer is not None
     body = Block(arg_types=[INDEX] * 12)
     one = arith.ConstantOp(IntegerAttr(1, INDEX))
     one.location = loop.location
-    outer.insert_op_before(one, loop)
+    Rewriter.insert_op(one, InsertPoint.before(loop))
     sizes: list[SSAValue] = [one.result] * 6
     inline(loop, body, sizes)
     body.add_op(gpu.TerminatorOp())
     shared = shared_bytes(body)
     if shared is not None:
-        outer.insert_op_before(shared, loop)
+        Rewriter.insert_op(shared, InsertPoint.before(loop))
     launch = gpu.LaunchOp(Region(body), sizes[:3], sizes[3:], dynamicSharedMemorySize=shared)
     launch.location = loop.location
-    outer.insert_op_before(launch, loop)
-    loop.detach()
-    loop.erase(safe_erase=False)
+    Rewriter.replace_op(loop, launch, [], safe_erase=False)
 
 
 def shared_bytes(body: Block) -> arith.ConstantOp | None:

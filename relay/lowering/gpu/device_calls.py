@@ -10,6 +10,7 @@ from xdsl.context import Context
 from xdsl.dialects import gpu
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.gpu import BarrierOp
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
@@ -54,12 +55,7 @@ def _device_ops(op: ModuleOp) -> list[tuple[BarrierOp | IdOp, GpuModuleOp]]:
 
 def replace(op: Operation, new: Sequence[Operation]) -> None:
     """Replace an operation by others; the results of the last one replace its results."""
-    block = op.parent
-    assert block is not None
     for each in new:
         each.location = op.location
-        block.insert_op_before(each, op)
-    for old, result in zip(op.results, new[-1].results, strict=True):
-        old.replace_all_uses_with(result)
-    op.detach()
-    op.erase()
+    Rewriter.insert_op(new, InsertPoint.before(op))
+    Rewriter.replace_op(op, [], new[-1].results)

@@ -11,6 +11,7 @@ from xdsl.dialects import arith, gpu, memref, vector
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects import gpu as upstream
 from relay.errors import Unsupported
@@ -56,13 +57,10 @@ class GpuKernelOutlining(Pass):
                 module.body.block.add_op(outline(launch, name, again.keys()))
             for inner in reversed(again):
                 if all(result.first_use is None for result in inner.results):
-                    inner.detach()
-                    inner.erase()
+                    Rewriter.erase_op(inner)
         if module.body.block.first_op is not None:
             op.attributes[upstream.CONTAINER] = UnitAttr()
-            first = op.body.block.first_op
-            assert first is not None
-            op.body.block.insert_op_before(module, first)
+            Rewriter.insert_op(module, InsertPoint.at_start(op.body.block))
 
 
 @dataclass
@@ -136,11 +134,7 @@ def outline(launch: gpu.LaunchOp, name: str, again: Set[Operation]) -> upstream.
         asyncDependencies=[],
     )
     call.location = launch.location
-    parent = launch.parent
-    assert parent is not None
-    parent.insert_op_before(call, launch)
-    launch.detach()
-    launch.erase(safe_erase=False)
+    Rewriter.replace_op(launch, call, [], safe_erase=False)
     return kernel
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import BytesAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.gpu import BinaryOp, ObjectAttr
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
@@ -37,9 +38,7 @@ class GpuModuleToBinary(Pass):
                 raise Unsupported(f"gpu.module @{name}", "has no target", "run nvvm-attach-target first")
             binary = BinaryOp(name, [compiled(module, target) for target in targets])
             binary.location = module.location
-            op.body.block.insert_op_before(binary, module)
-            module.detach()
-            module.erase()
+            Rewriter.replace_op(module, binary)
 
 
 def compiled(module: GpuModuleOp, target: Attribute) -> ObjectAttr:

@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import i1, i8, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.arith import TruncIOp
 from relay.dialects.attributes import to_numpy
@@ -123,14 +124,8 @@ def before(op: Operation) -> LoopBuilder:
 
 def replace(op: Operation, b: LoopBuilder, value: SSAValue) -> None:
     """Replace an operation by the builder's operations; `value` replaces its result."""
-    block, ops = op.parent, list(b.block.ops)
-    assert block is not None
-    for each in ops:
-        each.detach()
-    block.insert_ops_before(ops, op)
-    op.results[0].replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    Rewriter.inline_block(b.block, InsertPoint.before(op))
+    Rewriter.replace_op(op, [], [value])
 
 
 def word(b: LoopBuilder, lanes: Sequence[SSAValue], codes: str) -> SSAValue:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
@@ -224,9 +224,7 @@ class FunctionScheduler:
         erase_dead(self.block.ops, memref.AllocOp | VIEWS)
         self.given.retire_unread(self.given.copied)
         self.given.erase_retired()
-        self.function.properties["function_type"] = FunctionType.from_lists(
-            [argument.type for argument in self.block.args], list(self.function.function_type.outputs)
-        )
+        self.function.update_function_type()
 
     def emit_op(self, op: Operation, emission: Emission, chosen: Mapping[Operation, Chosen]) -> None:
         """Emit the launch of an operation, or keep the operation unchanged; the contents of branches and loops are

@@ -24,6 +24,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IntegerType, f32, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.arith import TruncIOp
 from relay.dialects.attributes import Array
@@ -243,8 +244,7 @@ def rewrite_device_sum(op: ApplyScaleOp, found: DeviceSum, constants: Emitter, c
     for each in [user, *dead] if found.zero_point else dead:
         assert isinstance(each, Operation)
         operands = [*each.operands]
-        each.detach()
-        each.erase()
+        Rewriter.erase_op(each)
         erase_arithmetic([value for value in operands if value.owner not in dead])
     erase_dead([value.owner for value in found.operands if isinstance(value.owner, Operation)], NARROWED)
     return count

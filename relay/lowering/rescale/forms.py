@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, Float32Type, Float64Type, FunctionType, TensorType, i32
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, Float32Type, Float64Type, TensorType, i32
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.arith import TruncIOp
 from relay.dialects.attributes import Array, element_type, elements
@@ -48,8 +49,7 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
     total = line(e, e(arith.SIToFPOp(op.value, type)), numbers, form, toward_zero)
     op.output.replace_all_uses_with(e(arith.FPToSIOp(total, i32)))
     old = [op.shift, op.multiplier]
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
     erase_arithmetic(old)
 
 
@@ -103,8 +103,8 @@ def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Ope
     if not isinstance(old, BlockArgument):
         constant = constant_before(column[0].reshape(dims(old)), old, op)
         owner = old.owner
-        assert isinstance(owner, Operation) and owner.parent is not None
-        owner.parent.insert_op_after(constant, owner)
+        assert isinstance(owner, Operation)
+        Rewriter.insert_op(constant, InsertPoint.after(owner))
         return constant.result
     function = old.owner.parent_op()
     assert isinstance(function, FuncOp)
@@ -113,12 +113,10 @@ def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Ope
     for number, call in enumerate(calls.of(function)):
         array = column[number if len(column) > 1 else 0]
         constant = constant_before(array.reshape(shape), call.arguments[old.index], call)
-        parent = call.parent
-        assert parent is not None
-        parent.insert_op_before(constant, call)
+        Rewriter.insert_op(constant, InsertPoint.before(call))
         call.operands = [*call.operands, constant.result]
     argument = block.insert_arg(TensorType(element_type(column[0].dtype), shape), len(block.args))
-    refresh(function)
+    function.update_function_type()
     return argument
 
 
@@ -130,12 +128,6 @@ def constant_before(array: Array, beside: SSAValue, op: Operation) -> arith.Cons
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=op.location)
     constant.result.name_hint = name
     return constant
-
-
-def refresh(function: FuncOp) -> None:
-    """Set the function's type to that of its block and results."""
-    outputs = list(function.function_type.outputs)
-    function.properties["function_type"] = FunctionType.from_lists([a.type for a in function.body.block.args], outputs)
 
 
 def rebuild(generic: GenericOp, inputs: Sequence[SSAValue], maps: Sequence[AffineMapAttr]) -> None:
@@ -152,14 +144,8 @@ def rebuild(generic: GenericOp, inputs: Sequence[SSAValue], maps: Sequence[Affin
         [r.type for r in generic.results],
     )
     new.location = generic.location
-    parent = generic.parent
-    assert parent is not None
-    parent.insert_op_before(new, generic)
-    for before, after in zip(generic.results, new.results, strict=True):
-        before.replace_all_uses_with(after)
-        after.name_hint = before.name_hint
-    generic.detach()
-    generic.erase()
+    Rewriter.insert_op(new, InsertPoint.before(generic))
+    Rewriter.replace_op(generic, [], new.results)
 
 
 def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
@@ -188,7 +174,7 @@ def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
             del operands[argument.index]
             call.operands = operands
         block.erase_arg(argument)
-    refresh(function)
+    function.update_function_type()
 
 
 def erase_arithmetic(values: Sequence[SSAValue]) -> None:

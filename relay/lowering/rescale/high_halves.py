@@ -18,6 +18,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.dialects.tosa import RoundingMode
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
@@ -64,6 +65,5 @@ def rewrite_in_halves(op: ApplyScaleOp, constants: Emitter, calls: CallGraph) ->
         result = e(CallIntrinsicOp(SHIFT, [result, exponent], [i32]))
     op.output.replace_all_uses_with(result)
     old = [op.shift, op.multiplier]
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
     erase_arithmetic(old)

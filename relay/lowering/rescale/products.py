@@ -16,6 +16,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FixedBitwidthType, Float32Type, Float64Type
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.arith import SIToFPOp, UIToFPOp
 from relay.lowering.linalg.emitter import Emitter, number
@@ -71,9 +72,7 @@ def fuse(op: arith.TruncFOp, known: dict[SSAValue, Extent], constants: Emitter) 
         y = other.owner.input if isinstance(other.owner, arith.ExtFOp) else e.constant(number(other) or 0.0, f32)
         result = e(math.FmaOp(e(CONVERSIONS[converted.name](x, f32)), e.constant(scale, f32), y))
         known[result] = extent
-        op.result.replace_all_uses_with(result)
-        op.detach()
-        op.erase()
+        Rewriter.replace_op(op, [], [result])
         erase_dead([total], PARTS)
         return
 

@@ -178,9 +178,7 @@ def rewrite_inverse(op: arith.DivfOp, found: tuple[float, float], constants: Emi
     product = (
         e(math.FmaOp(op.lhs, scale, e(arith.MulfOp(op.lhs, rest)))) if found[1] else e(arith.MulfOp(op.lhs, scale))
     )
-    op.result.replace_all_uses_with(product)
-    op.detach()
-    op.erase()
+    Rewriter.replace_op(op, [], [product])
 
 
 def followers(op: Operation, names: Sequence[str]) -> list[Operation] | None:
@@ -270,8 +268,7 @@ def rewrite_quotient(found: Quotient, constants: Emitter) -> None:
     added = followers(end, ["arith.addi"])
     end.results[0].replace_all_uses_with(result)
     for op in reversed(found.ops):
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
     if added is not None and (zero := number(added[0].operands[1])) is not None:
         clamp(added[0], found.low + int(zero), found.high + int(zero), constants)
 

@@ -9,6 +9,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float32Type, i32
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import to_numpy
 from relay.dialects.tosa import ApplyScaleOp
@@ -126,6 +127,5 @@ def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter, by_additi
     assert isinstance(sum, Operation)
     for dead in (op, sum, *found.inner):
         operands = [*dead.operands]
-        dead.detach()
-        dead.erase()
+        Rewriter.erase_op(dead)
         erase_arithmetic([value for value in operands if value.owner not in (sum, *found.inner)])

@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import i32, i64
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import BlockArgument, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.arith import TruncIOp
 from relay.dialects.attributes import Array
@@ -129,14 +130,11 @@ def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallG
     )
     if found.added:
         user = next(iter(op.output.uses)).operation
-        user.results[0].replace_all_uses_with(result)
-        user.detach()
-        user.erase()
+        Rewriter.replace_op(user, [], [result])
     else:
         op.output.replace_all_uses_with(result)
     old = [op.shift, op.multiplier]
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
     erase_arithmetic(old)
 
 
@@ -159,7 +157,6 @@ def unsigned(op: ApplyScaleOp, e: Emitter, calls: CallGraph) -> SSAValue:
                     moved = [(array ^ LOWEST).astype(np.int32) for array in numbers]
                     result = e(arith.AddiOp(value, channel_operand(op, [bias], moved, calls)))
                     op.operands[0] = result
-                    total.detach()
-                    total.erase()
+                    Rewriter.erase_op(total)
                     return result
     return e(arith.AddiOp(op.value, e.constant(LOWEST, i32)))

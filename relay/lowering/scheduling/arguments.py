@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import arith, bufferization, func, memref
 from xdsl.dialects.builtin import LocationAttr, UnitAttr
 from xdsl.ir import BlockArgument, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.attributes import Array, elements, to_numpy
 from relay.lowering.bufferize import buffer_type
@@ -57,7 +58,5 @@ def constant_buffer(call: func.CallOp, array: Array, name: str, location: Locati
         properties={"read_only": UnitAttr()},
         location=location,
     )
-    block = call.parent
-    assert block is not None
-    block.insert_ops_before([constant, buffer], call)
+    Rewriter.insert_op([constant, buffer], InsertPoint.before(call))
     return buffer.memref

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.affine import dims_of
@@ -29,8 +30,7 @@ class Bias:
     def drop(self) -> None:
         """Remove the addition from the epilogue."""
         self.sum.result.replace_all_uses_with(self.accumulator)
-        self.sum.detach()
-        self.sum.erase()
+        Rewriter.erase_op(self.sum)
 
 
 def find_bias(epilogue: linalg.GenericOp | None, accumulator: SSAValue) -> Bias | None:

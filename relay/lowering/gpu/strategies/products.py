@@ -12,6 +12,7 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import MemRefType, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import Index, LoopBuilder, contiguous
@@ -288,9 +289,7 @@ def take_biases(m: Matrix, given: GivenConstants) -> list[Array]:
     found = [to_numpy(constant.value).reshape(-1) for constant in given.constants_of(argument)]
     if argument.owner is not given.block or any(array.size != m.columns for array in found):
         return []
-    added.result.replace_all_uses_with(total)
-    added.detach()
-    added.erase()
+    Rewriter.replace_op(added, [], [total])
     given.retire(argument)
     return found
 
