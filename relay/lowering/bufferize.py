@@ -16,7 +16,6 @@ from relay.dialects.attributes import int_values, ints, scalar_attr
 from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as tensor_of
 from relay.errors import Unsupported
-from relay.lowering.buffered_loops import convert_while
 from relay.lowering.builder import contiguous, numbers
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.kernel_constants import hoist_constants
@@ -256,7 +255,7 @@ class FunctionBufferizer:
             case scf.IfOp():
                 self.convert_if(op)
             case scf.WhileOp():
-                convert_while(self, op)
+                self.convert_while(op)
             case tensor.ExtractOp():
                 Rewriter.replace_op(op, [], [self.value(memref.LoadOp.get(self.held(op.tensor), list(op.indices)))])
             case func.ReturnOp() | scf.YieldOp() | scf.ConditionOp():
@@ -356,31 +355,59 @@ class FunctionBufferizer:
     def convert_if(self, op: scf.IfOp) -> None:
         """Convert an `scf.if`: both branches write the results to buffers; results that are not tensors remain
         results."""
-        tensors = [result for result in op.results if is_tensor(result.type)]
-        outputs = [self.fresh(result) for result in tensors]
+        outputs = [self.fresh(result) for result in op.results if is_tensor(result.type)]
         for region in op.regions:
             for block in region.blocks:
-                self.convert_branch(block, outputs)
-        others = [result for result in op.results if result not in tensors]
-        then, otherwise = (op.detach_region(region) for region in list(op.regions))
-        new = scf.IfOp(op.cond, [result.type for result in others], then, otherwise)
+                self.convert_inside(block, outputs, direct=True)
+        self.insert_without_tensors(op, outputs)
+
+    def convert_while(self, op: scf.WhileOp) -> None:
+        """Convert a loop: carried tensors are in the same buffers in every iteration. The buffers of the test's block
+        start as copies of the initial values; the buffers of the values that the test passes on are also the loop's
+        results. Scalars remain loop-carried values."""
+        tested, given = op.before_region.block, op.after_region.block
+        carried = [self.allocate(arg) for arg in tested.args if is_tensor(arg.type)]
+        for value, buffer in zip([v for v in op.arguments if is_tensor(v.type)], carried, strict=True):
+            self.copy(self.dense(value), buffer)
+        kept = [self.allocate(arg) for arg in given.args if is_tensor(arg.type)]
+        for block, buffers, others in ((tested, carried, kept), (given, kept, carried)):
+            tensors = [arg for arg in block.args if is_tensor(arg.type)]
+            self.buffers.update(zip(tensors, buffers, strict=True))
+            self.convert_inside(block, others, direct=False)
+            for arg in tensors:
+                block.erase_arg(arg)
+        self.insert_without_tensors(op, kept)
+
+    def convert_inside(self, block: Block, outputs: Sequence[SSAValue], *, direct: bool) -> None:
+        """Convert the ops of a branch or of a loop's block in place. `direct`: ops may write to the outputs themselves,
+        because nothing in the block reads them."""
+        outer, at, end = self.block, self.at, block.last_op
+        assert isinstance(end, scf.YieldOp | scf.ConditionOp) and block.first_op is not None
+        self.block, self.at = block, block.first_op
+        values = end.arguments if isinstance(end, scf.YieldOp) else end.args
+        tensors = [value for value in values if is_tensor(value.type)]
+        for value, output in zip(tensors, outputs, strict=True) if direct else ():
+            self.assign(value, output)
+        others = [value for value in values if not is_tensor(value.type)]
+        new = scf.YieldOp(*others) if isinstance(end, scf.YieldOp) else scf.ConditionOp(end.condition, *others)
+        self.convert_block(end, outputs, new)
+        self.block, self.at = outer, at
+
+    def insert_without_tensors(self, op: scf.IfOp | scf.WhileOp, buffers: Sequence[SSAValue]) -> None:
+        """Insert a converted op without its tensors; `buffers` are those of its results."""
+        tensors = [result for result in op.results if is_tensor(result.type)]
+        others = [result for result in op.results if not is_tensor(result.type)]
+        new = type(op).create(
+            operands=[value for value in op.operands if not is_tensor(value.type)],
+            result_types=[result.type for result in others],
+            regions=[op.detach_region(region) for region in list(op.regions)],
+        )
         self.insert(new)
         for old, result in zip(others, new.results, strict=True):
             old.replace_all_uses_with(result)
-        self.buffers.update(zip(tensors, outputs, strict=True))
+        self.buffers.update(zip(tensors, buffers, strict=True))
         if not tensors:
             Rewriter.erase_op(op)
-
-    def convert_branch(self, block: Block, outputs: Sequence[SSAValue]) -> None:
-        """Convert the ops of a branch in place."""
-        outer, at, end = self.block, self.at, block.last_op
-        assert isinstance(end, scf.YieldOp) and block.first_op is not None
-        self.block, self.at = block, block.first_op
-        tensors = [value for value in end.arguments if is_tensor(value.type)]
-        for value, output in zip(tensors, outputs, strict=True):
-            self.assign(value, output)
-        self.convert_block(end, outputs, scf.YieldOp(*(v for v in end.arguments if not is_tensor(v.type))))
-        self.block, self.at = outer, at
 
     def drop(self, block: Block, end: Operation) -> None:
         """Erase the old terminator of a block, and the ops whose results were tensors."""
