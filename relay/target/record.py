@@ -76,9 +76,9 @@ class Processor(ABC):
         """The features in LLVM's syntax."""
 
     @property
-    @abstractmethod
     def function_attributes(self) -> str:
         """The attributes to put on every LLVM function."""
+        return ""
 
     @property
     @abstractmethod
@@ -116,34 +116,34 @@ class Processor(ABC):
         return "pic" if "linux" in self.triple else "static"
 
     @property
-    @abstractmethod
     def divides_by_products(self) -> bool:
         """Whether a float division by a constant whose quotient is rounded to an integer is replaced by a product and
         fused multiply-adds, if every integer is proved to stay the same."""
+        return False
 
     @property
-    @abstractmethod
     def takes_rows_in_turn(self) -> bool:
         """Whether one kernel computes all of a row (mean, deviation, following ops) before the next row."""
+        return bool(self.triple)
 
     @property
-    @abstractmethod
     def takes_weights_in_blocks(self) -> bool:
         """Whether kernels read weights of few bits directly, without conversion to floats."""
+        return bool(self.triple) and self.has_vectors
 
     @property
-    @abstractmethod
     def sums_along_rows(self) -> bool:
         """Whether kernels for few rows read the second matrix of a product as rows, and sum along the rows of both."""
+        return False
 
     def packed_rows(self, floats: bool) -> int:
         """The least number of rows of a product's first matrix for which kernels pack or copy the second one."""
         return self.costs.packed_rows
 
     @property
-    @abstractmethod
     def keeps_scores(self) -> bool:
         """Whether attention is one kernel, which keeps the scores of a block of queries in scratch memory."""
+        return bool(self.triple) and self.has_vectors
 
     def has(self, *features: str) -> bool:
         """Whether the target has all of these features."""
@@ -265,10 +265,10 @@ class Processor(ABC):
         return tuple(name for name, needed in TABLES.items() if needed <= self.features)
 
     @property
-    @abstractmethod
     def shuffle_bytes(self) -> int:
         """The size in bytes of a register whose 8-bit elements can be shuffled by one instruction; 0 if there is
         none."""
+        return 0
 
     @property
     def is_x86(self) -> bool:
@@ -320,23 +320,11 @@ class CpuTarget(Processor):
     def divides_by_products(self) -> bool:
         return self.fuses
 
-    @property
-    def takes_rows_in_turn(self) -> bool:
-        return bool(self.triple)
-
-    @property
-    def takes_weights_in_blocks(self) -> bool:
-        return bool(self.triple) and self.has_vectors
-
     def packed_rows(self, floats: bool) -> int:
         return self.costs.packed_float_rows if floats and self.sums_along_rows else self.costs.packed_rows
 
     @property
     def sums_along_rows(self) -> bool:
-        return bool(self.triple) and self.has_vectors
-
-    @property
-    def keeps_scores(self) -> bool:
         return bool(self.triple) and self.has_vectors
 
     @property
@@ -446,40 +434,12 @@ class GpuTarget(Processor):
         return "+SPV_KHR_integer_dot_product" if self.kind == "opencl" and self.dots else ""
 
     @property
-    def function_attributes(self) -> str:
-        return ""
-
-    @property
     def fuses(self) -> bool:
-        return True
-
-    @property
-    def takes_rows_in_turn(self) -> bool:
         return True
 
     @property
     def multiplies_rows_by_rows(self) -> bool:
         return self.matrix_units
-
-    @property
-    def takes_weights_in_blocks(self) -> bool:
-        return True
-
-    @property
-    def sums_along_rows(self) -> bool:
-        return False
-
-    @property
-    def keeps_scores(self) -> bool:
-        return True
-
-    @property
-    def divides_by_products(self) -> bool:
-        return False
-
-    @property
-    def shuffle_bytes(self) -> int:
-        return 0
 
     @property
     def processors(self) -> int:
