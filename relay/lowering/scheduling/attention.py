@@ -216,12 +216,7 @@ class AttentionEmitter:
                     lambda size=size: self.block(head, b.times(block, rows), size, copies, constants)
                     for size in (rows, rest)
                 ]
-                if not rest:
-                    body[0]()
-                elif not whole:
-                    body[1]()
-                else:
-                    when(b, below(b, block, whole), *body)
+                when(b, below(b, block, whole) if rest else None, *body)
 
     def open_blocks(
         self, head: Index, end: Index, copies: Sequence[SSAValue | None], constants: list[list[SSAValue]]

@@ -22,11 +22,12 @@ from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
-from relay.lowering.indices import below, both, quotient, unravelled, when
+from relay.lowering.indices import below, both, quotient, unravelled
 from relay.lowering.scheduling import prefetch, sharing
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
+from relay.lowering.scheduling.loops import in_one_loop, parts
 from relay.lowering.scheduling.matmul import Block
 from relay.lowering.scheduling.packed import pack_floats
 from relay.lowering.scheduling.packing import groups_of, run_length
@@ -213,17 +214,9 @@ class BlockedReductionEmitter:
         self.lists = taps.rows * taps.columns if schedule.skip_border else 1
 
     def emit(self) -> None:
-        b, conv = self.b, self.conv
-        points, size = conv.images * conv.out_rows * conv.out_columns, self.schedule.strip
-        whole, rest = divmod(points, size)
-        apart = sharing.of_pixels(conv, conv.outputs)
-        with b.loop(0, whole + bool(rest), independent=True, apart=apart) as (number, _):
-            first = b.times(number, size)
-            if not rest:
-                self.strip(first, size)
-            else:
-                last = whole * size
-                when(b, below(b, number, whole), lambda: self.strip(first, size), lambda: self.strip(last, rest))
+        conv = self.conv
+        points, apart = conv.images * conv.out_rows * conv.out_columns, sharing.of_pixels(conv, conv.outputs)
+        in_one_loop(self.b, points, self.schedule.strip, self.strip, independent=True, apart=apart)
 
     def strip(self, first: Index, count: int) -> None:
         """Emit code for a strip of `count` pixels from `first` on: for each tap of the window, it lists the pixels for
@@ -302,7 +295,7 @@ class BlockedReductionEmitter:
             row = b.times(i, conv.dilation[0] * taps.image[1])
             base = b.times(b.plus(row, b.times(j, conv.dilation[1])), conv.pitch)
             length = b.plus(self.load_index(tables.counts, number), pixels - 1)
-            for size, count, done in parts(taps.run, self.schedule.steps):
+            for done, count, size in parts(taps.run, self.schedule.steps):
                 with b.loop(0, count) as (k, _):
                     step = b.plus(b.times(k, size), done)
                     at = b.plus(
@@ -360,10 +353,3 @@ class BlockedReductionEmitter:
                     turn.next.append(b.add(vector.FMAOp(value, columns[v], turn.args[m * vectors + v])).results[0])
         for place, value in zip(at, turn.results, strict=True):
             b.vector_store(value, sums, [place])
-
-
-def parts(count: int, size: int) -> list[tuple[int, int, int]]:
-    """Divide `count` into parts of `size` and a smaller rest; return (part size, number of parts, start) of the equal
-    parts and, if there is one, of the rest."""
-    whole, rest = divmod(count, size)
-    return [(size, whole, 0), *([(rest, 1, whole * size)] if rest else [])]

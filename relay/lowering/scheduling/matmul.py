@@ -22,6 +22,7 @@ from relay.lowering.scheduling import prefetch, sharing, zero_points
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.loops import in_one_loop
 from relay.lowering.scheduling.open_groups import OpenGroup, all_groups
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
 from relay.lowering.scheduling.packing import Group, run_length
@@ -150,24 +151,11 @@ class MatmulEmitter:
         """Emit the tiles of a row, the last of which may be smaller. If the row is the only one, threads share its
         tiles, so a smaller tile is the last iteration of the same loop, not code after the loop as in `rows`. `apart`:
         the traffic of sharing the loop among threads (`sharing.of_pixels`)."""
-        b = self.b
         only = self.schedule.flat or self.conv.images * self.conv.out_rows == 1
         if isinstance(width, Extent) or not isinstance(width, int):
             self.over_open_row(point, width, pixels, body, only, apart)
             return
-        pixels = min(pixels, width)
-        whole, rest = divmod(width, pixels)
-        with b.loop(0, whole + bool(rest), independent=only, apart=apart) as (number, _):
-            x = b.times(number, pixels)
-            if not rest:
-                body(point, x, pixels)
-                return
-            when(
-                b,
-                below(b, number, whole),
-                lambda: body(point, x, pixels),
-                lambda: body(point, whole * pixels, rest),
-            )
+        in_one_loop(self.b, width, min(pixels, width), partial(body, point), independent=only, apart=apart)
 
     def over_open_row(
         self,

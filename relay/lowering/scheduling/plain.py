@@ -16,16 +16,16 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.affine import dims_of, uses
 from relay.lowering.scheduling.body import clone_scalar
 from relay.lowering.scheduling.elementwise import extents
-from relay.lowering.scheduling.loops import emit_copy, emit_fill
+from relay.lowering.scheduling.loops import can_flatten, emit_copy, emit_fill
 from relay.lowering.scheduling.padding import Padding, emit_padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, moved
-from relay.lowering.shaped import at_most, is_buffer, leads, shape_of
+from relay.lowering.shaped import at_most, is_buffer
 
 ORDERED = 4
 """The largest number of loops for which a schedule may have any order of the loops; with more, it has the order with
@@ -55,8 +55,7 @@ class Fill(Strategy[FillSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> FillSchedule:
         target = self.op.outputs[0]
-        row = contiguous(target.type) and leads(shape_of(target))
-        why = "in one row" if pick.may("flat", row) else "row by row"
+        why = "in one row" if pick.may("flat", can_flatten(target)) else "row by row"
         return pick.schedule(FillSchedule, moved(kernel, target), why)
 
     def emit(self, emission: Emission, schedule: FillSchedule) -> None:
@@ -86,8 +85,7 @@ class Copy(Strategy[CopySchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> CopySchedule:
         sides = (self.op.source, self.op.destination)
-        both = all(contiguous(side.type) and leads(shape_of(side)) for side in sides)
-        why = "in one row" if pick.may("flat", both) else "row by row"
+        why = "in one row" if pick.may("flat", can_flatten(*sides)) else "row by row"
         return pick.schedule(CopySchedule, moved(kernel, *sides), why)
 
     def emit(self, emission: Emission, schedule: CopySchedule) -> None:

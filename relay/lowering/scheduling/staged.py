@@ -32,6 +32,7 @@ from relay.lowering.scheduling.elementwise import (
     pick_flat,
     pick_lanes,
 )
+from relay.lowering.scheduling.loops import over
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.shuffles import ENTRIES, Planes
@@ -196,13 +197,8 @@ class StagedRows(Elementwise):
         if isinstance(size, Extent):
             self.emit_any(size)
             return
-        whole = size // row * row
         with b.loops(self.sizes[:-1]) as outer:
-            if whole:
-                with b.loop(0, whole, row, independent=True) as (start, _):
-                    self.row(outer, start, row)
-            if whole < size:
-                self.row(outer, whole, size - whole)
+            over(b, size, row, lambda start, count: self.row(outer, start, count), independent=True)
 
     def emit_any(self, size: Extent) -> None:
         """Emit rows whose size is known only at run time."""

@@ -19,6 +19,7 @@ from xdsl.ir import SSAValue
 from relay.dialects.amx import WORD, TileLoadOp, TileMulIOp, TileStoreOp, TileType
 from relay.lowering.builder import Index
 from relay.lowering.indices import binary
+from relay.lowering.scheduling.loops import parts
 from relay.lowering.scheduling.matmul import Block, MatmulEmitter
 from relay.lowering.scheduling.packed_store import GROUP
 from relay.lowering.scheduling.packing import run_length
@@ -93,7 +94,7 @@ class TileEmitter(MatmulEmitter):
             self.stored(accumulators, pixels, block.vectors),
             self.conv.strides[1] * self.conv.pitch,
         )
-        for first, turns, size in groups(pixels, GROUP):
+        for first, turns, size in parts(pixels, GROUP):
             with b.loop(0, turns) as (turn, _):
                 ahead = b.plus(first, b.times(turn, size))
                 places = self.places(ahead, pixels, size, block.vectors)
@@ -112,7 +113,7 @@ class TileEmitter(MatmulEmitter):
         if self.packed is None or block.last % GROUP:
             self.columns(scratch, self.before(pixels) * vectors * LANES, point, pixels, block)
             return
-        for first, turns, size in groups(pixels, GROUP // gcd(GROUP, vectors)):
+        for first, turns, size in parts(pixels, GROUP // gcd(GROUP, vectors)):
             with b.loop(0, turns) as (turn, _):
                 ahead = b.plus(first, b.times(turn, size))
                 sums = [b.vector_load(scratch, [at], LANES) for at in self.places(ahead, pixels, size, vectors)]
@@ -140,14 +141,6 @@ class TileEmitter(MatmulEmitter):
         sums."""
         start = self.b.times(self.b.plus(self.before(pixels), first), vectors * LANES)
         return [self.b.plus(start, n * LANES) for n in range(count * vectors)]
-
-
-def groups(pixels: int, size: int) -> list[tuple[int, int, int]]:
-    """Divide the pixels into groups of `size`, and a smaller one for the rest; return for each loop over groups the
-    first pixel, the number of iterations, and the pixels of an iteration."""
-    whole, rest = divmod(pixels, size)
-    every = [(0, whole, size), (whole * size, 1, rest)]
-    return [(first, turns, count) for first, turns, count in every if turns and count]
 
 
 def emitter_of(schedule: TileSchedule) -> type[MatmulEmitter]:
