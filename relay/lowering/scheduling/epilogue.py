@@ -8,18 +8,11 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects import vector
 from xdsl.dialects.arith import IndexCastOp
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    IntegerAttr,
-    i1,
-    i32,
-    i64,
-)
+from xdsl.dialects.builtin import i1, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.dialects.memref import CollapseShapeOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
@@ -35,7 +28,7 @@ from relay.lowering.scheduling.body import (
 )
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.saturate import match_clamp, saturate
-from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, memref_type, shape_of, vector_of
+from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, shape_of, vector_of
 from relay.target import LANES, CpuTarget
 
 
@@ -126,11 +119,10 @@ class Epilogue:
                 return False
         return True
 
-    def turn_points(self) -> bool:
-        """View images of one column as images of one row, (image, 0, row, channel), if every operand allows it; return
-        whether it does."""
+    def turn_points(self) -> None:
+        """View images of one column as images of one row, (image, 0, row, channel), if every operand allows it."""
         if not by_points(self.accesses, self.rank):
-            return False
+            return
         images, rows, columns, channels = shape_of(self.accumulator)
         shape, seen = [images, columns, rows, channels], dict[SSAValue, SSAValue]()
 
@@ -144,48 +136,29 @@ class Epilogue:
 
         self.inputs, self.outputs = [*map(turned, self.inputs)], [*map(turned, self.outputs)]
         self.accumulator = seen.get(self.accumulator, self.accumulator)
-        return True
 
-    def flatten_points(self) -> bool:
+    def flatten_points(self) -> None:
         """Merge all dimensions but the channels into one, so that the epilogue is indexed by (pixel, channel), if every
         operand has one element per pixel and channel, one per channel, or a single one. Return whether they have."""
-        if not by_points(self.accesses, self.rank):
-            return False
-        self.inputs = [self.flat(a) for a in self.inputs]
-        self.outputs = [self.flat(a) for a in self.outputs]
-        self.rank = 2
-        return True
+        if by_points(self.accesses, self.rank):
+            self.inputs = [self.flat(a) for a in self.inputs]
+            self.outputs = [self.flat(a) for a in self.outputs]
+            self.rank = 2
 
     def flat(self, access: Access) -> Access:
         """Return the access to an operand with all dimensions but the channels merged into one, so that its map takes
         two indices, (pixel, channel). The operand's buffer is reshaped if necessary."""
         if not is_buffer(access.value.type):
-            return Access(access.value, AffineMap.from_callable(lambda a, b: (), dim_symbol_split=(2, 0)), access.used)
-        type = buffer_of(access.value)
+            return replace(access, map=AffineMap(2, 0, ()))
         if is_identity(access.map, self.rank):
             value = access.value
-            if self.rank > 2 and value is not self.accumulator or (self.rank > 2 and self.op is None):
-                dims = type.get_shape()
-                groups = ArrayAttr(
-                    [
-                        ArrayAttr([IntegerAttr(i, i64) for i in range(self.rank - 1)]),
-                        ArrayAttr([IntegerAttr(self.rank - 1, i64)]),
-                    ]
-                )
-                value = self.builder.add(
-                    CollapseShapeOp.create(
-                        operands=[value],
-                        result_types=[memref_type(type.element_type, elements(dims[:-1]), dims[-1])],
-                        properties={"reassociation": groups},
-                    )
-                ).results[0]
+            if self.rank > 2 and (value is not self.accumulator or self.op is None):
+                value = self.builder.matrix(value)
                 if access.value is self.accumulator:
                     self.accumulator = value
             return Access(value, AffineMap.identity(2), access.used)
         if dims_of(access.map) == [self.rank - 1]:
-            return Access(
-                access.value, AffineMap.from_callable(lambda a, b: (b,), dim_symbol_split=(2, 0)), access.used
-            )
+            return replace(access, map=AffineMap(2, 0, (AffineExpr.dimension(1),)))
         return self.only(access, 2)
 
     @staticmethod
