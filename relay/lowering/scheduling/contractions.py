@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from xdsl.dialects import arith, memref
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i8
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -101,13 +101,7 @@ class Weighted:
     def give(self, emission: Emission, packed: Sequence[Packed]) -> list[SSAValue]:
         """Replace the weights in all calls by packed constants; return the new arguments of the function."""
         new = emission.given.replace(self.argument, self.weights, [one.columns for one in packed])
-        view = self.conv.kernel.value
-        while view is not self.argument:
-            owner = view.owner
-            assert isinstance(owner, memref.CollapseShapeOp | memref.ExpandShapeOp)
-            owner.detach()
-            emission.done.add(owner)
-            view = owner.src
+        emission.remove_views(self.conv.kernel.value, self.argument)
         return new
 
     def biased(self, packed: Sequence[Packed]) -> list[Packed]:

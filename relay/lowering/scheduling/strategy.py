@@ -60,6 +60,14 @@ class Emission:
         if self.paddings.pop(value, None) is not None:
             self.writers[value].emit(self)
 
+    def remove_views(self, value: SSAValue, argument: SSAValue) -> None:
+        """Remove the reshapes that make the value a view of an argument of the function."""
+        while value is not argument:
+            assert isinstance(view := value.owner, memref.CollapseShapeOp | memref.ExpandShapeOp)
+            view.detach()
+            self.done.add(view)
+            value = view.src
+
 
 @dataclass(frozen=True)
 class Unit:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from xdsl.dialects import memref
 from xdsl.dialects.builtin import ReducedPrecisionFloatType, f32, i8
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
@@ -166,23 +165,15 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
             columns = [each[number : number + 1] if number < 2 or shifted else () for each in packed]
             buffers += emission.given.replace(argument, emission.given.constants_of(argument), columns)
         for value, argument in zip(self.op.inputs[1:], self.arguments, strict=True):
-            while value is not argument:
-                assert isinstance(view := value.owner, memref.CollapseShapeOp | memref.ExpandShapeOp)
-                view.detach()
-                emission.done.add(view)
-                value = view.src
+            emission.remove_views(value, argument)
         out = self.op.outputs[0]
         epilogue = Epilogue(emission.builder, out, self.epilogue, shape_of(out)[1], schedule.masks)
-        common = (emission.builder, data, buffers, epilogue, schedule, self.bits, self.type)
-        if schedule.parts and self.dot is None:
-            NibblesEmitter(*common, middle, True).emit()
-        elif schedule.parts:
-            assert self.dot is not None
-            CodesEmitter(*common, middle, self.dot.unsigned).emit()
+        unsigned, emitter = self.dot is None or self.dot.unsigned, WeightOnlyEmitter
+        if schedule.parts:
+            emitter = NibblesEmitter if self.dot is None else CodesEmitter
         elif schedule.panel:
-            PanelEmitter(*common).emit()
-        else:
-            WeightOnlyEmitter(*common).emit()
+            emitter = PanelEmitter
+        emitter(emission.builder, data, buffers, epilogue, schedule, self.bits, self.type, middle, unsigned).emit()
 
 
 def codes_of(op: linalg.GenericOp) -> Attribute | None:

@@ -45,6 +45,9 @@ STRIP = 64
 TABLE = "llvm.x86.avx512.permvar.sf.512"
 """The intrinsic that reads a table of 16 floats by the lowest 4 bits of each lane."""
 
+Added = Callable[[Index, Sequence[SSAValue]], list[SSAValue]]
+"""Takes the number of a word of a block and sums; returns the sums with the products of the word's codes added."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class WeightOnlySchedule(OpSchedule):
@@ -82,8 +85,13 @@ class WeightOnlyEmitter:
         schedule: WeightOnlySchedule,
         bits: int,
         type: Attribute,
+        middle: int,
+        unsigned: bool,
     ):
+        """`middle`: the number that is subtracted from each code; `unsigned`: whether the dot product's weight operand
+        is unsigned, if the data is quantized."""
         self.b, self.data, self.epilogue, self.schedule, self.bits = builder, data, epilogue, schedule, bits
+        self.middle, self.unsigned = middle, unsigned
         self.words, self.scales, *shifts = constants
         self.shifts = shifts[0] if shifts else None
         self.rows, self.depth = shape_of(data)
@@ -96,7 +104,6 @@ class WeightOnlyEmitter:
         self.block = self.depth // self.blocks
         self.per = 32 // bits
         self.floats = type if isinstance(type, ReducedPrecisionFloatType) else None
-        middle = 1 << (bits - 1)
         self.numbers = [float(code % (1 << bits) - middle) for code in range(LANES)]
         if self.floats is not None:
             self.numbers = numbers_of(self.floats)
@@ -334,24 +341,9 @@ class CodesEmitter(WeightOnlyEmitter):
     order [block, part, word], where part n is the n-th byte of each code. Padding follows them, so that rows of 4096
     elements do not compete for a few sets of the cache."""
 
-    def __init__(
-        self,
-        builder: LoopBuilder,
-        data: SSAValue,
-        constants: Sequence[SSAValue],
-        epilogue: Epilogue,
-        schedule: WeightOnlySchedule,
-        bits: int,
-        type: Attribute,
-        middle: int,
-        unsigned: bool,
-    ):
-        super().__init__(builder, data, constants, epilogue, schedule, bits, type)
-        self.parts, self.middle, self.unsigned = schedule.parts, middle, unsigned
-        self.each = self.block // GROUP
-
     def emit(self) -> None:
         b = self.b
+        self.parts, self.each = self.schedule.parts, self.block // GROUP
         sizes = (i32, [self.rows, self.blocks * self.parts * self.each + LANES]), (f32, [self.rows, self.blocks])
         starts = (i32, [self.rows, self.parts, self.blocks])
         self.codes, self.steps, self.starts = (
@@ -405,17 +397,22 @@ class CodesEmitter(WeightOnlyEmitter):
         byte of the data codes. They start at `-middle * (sum of the data codes)`, which subtracts the zero point
         `middle` that all weights share."""
         b, words = self.b, self.block // self.per
-        found = [
-            b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES)
-            for r in range(rows)
-            for _ in range(vectors)
-            for part in range(self.parts)
-        ]
-        for word in range(words):
+        places = [(r, part) for r in range(rows) for _ in range(vectors) for part in range(self.parts)]
+        found = [b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES) for r, part in places]
+
+        def added(word: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
             loaded = self.loaded_words(first, vectors, b.plus(b.times(block, words), word))
-            at = b.plus(b.times(block, self.parts * self.each), word * self.per // GROUP)
-            found = self.products(found, loaded, row, rows, at)
-        return found
+            at = b.plus(b.times(block, self.parts * self.each), b.times(word, self.per // GROUP))
+            return self.products(sums, loaded, row, rows, at)
+
+        return self.all_words(words, found, added, unrolled=rows * self.parts == 1)
+
+    def all_words(self, words: int, sums: Sequence[SSAValue], added: Added, *, unrolled: bool) -> Sequence[SSAValue]:
+        """Emit `added(word, sums)`, which adds the products with a word of each channel's codes to the sums, for all
+        words of a block; return the last sums. `unrolled`: whether there are so few sums that no loop is needed."""
+        for word in range(words):
+            sums = added(word, sums)
+        return sums
 
     def products(
         self, sums: Sequence[SSAValue], words: Sequence[SSAValue], row: Index, rows: int, at: Index
@@ -471,29 +468,20 @@ class NibblesEmitter(CodesEmitter):
     neighbouring bytes. Sums of `NARROW` such pairs are accumulated in 16 bits (`NARROW * 2 * 15 * 128` fits), and then
     added to 32-bit sums of the products of a block, whose weights share a scale."""
 
-    def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
-        b, words = self.b, self.block // self.per
-        places = [(r, part) for r in range(rows) for _ in range(vectors) for part in range(self.parts)]
-        found = [b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES) for r, part in places]
+    def all_words(self, words: int, sums: Sequence[SSAValue], added: Added, *, unrolled: bool) -> Sequence[SSAValue]:
+        b, turns = self.b, NARROW * GROUP // self.per
         zero, ones = (vector_constant(b, number, i16, 2 * LANES) for number in (0, 1))
-        turns = NARROW * GROUP // self.per
-
-        def added(word: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
-            loaded = self.loaded_words(first, vectors, b.plus(b.times(block, words), word))
-            at = b.plus(b.times(block, self.parts * self.each), b.times(word, self.per // GROUP))
-            return self.products(sums, loaded, row, rows, at)
-
         for start in range(0, words, turns):
-            end, sums = min(start + turns, words), [zero] * len(found)
-            if rows * self.parts == 1:
+            end, narrow = min(start + turns, words), [zero] * len(sums)
+            if unrolled:
                 for word in range(start, end):
-                    sums = added(word, sums)
+                    narrow = added(word, narrow)
             else:
-                with b.loop(start, end, carried=sums) as (word, steps):
+                with b.loop(start, end, carried=narrow) as (word, steps):
                     steps.next = added(word, steps.args)
-                sums = steps.results
-            found = [b.dot(total, sum, ones, False) for total, sum in zip(found, sums, strict=True)]
-        return found
+                narrow = steps.results
+            sums = [b.dot(total, sum, ones, False) for total, sum in zip(sums, narrow, strict=True)]
+        return sums
 
     def multiplied(self, sum: SSAValue, weights: SSAValue, data: SSAValue) -> SSAValue:
         return self.b.nibble_product(sum, weights, data)
