@@ -21,6 +21,7 @@ from relay.dialects.arith import FPToSIOp, TruncIOp
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.scheduling.saturate import clipped
 from relay.lowering.shaped import is_vector, scalar_of, vector_of
 
 LEAST, GREATEST = -(2**15), 2**15 - 1
@@ -93,14 +94,6 @@ def narrow(op: TruncIOp | arith.TruncIOp, found: Narrow) -> None:
     if found.zero:
         number = vector_constant(b, found.zero, i16, lanes)
         words = b.intrinsic(f"llvm.sadd.sat.v{lanes}i16", [words, number], words.type)
-    unsigned = found.low >= 0
-    least, greatest = (0, 255) if unsigned else (-128, 127)
+    least, greatest = (0, 255) if found.low >= 0 else (-128, 127)
     codes = clamped(b, words, least, greatest, lanes, i16, i8)
-    for bound, end, kinds in (
-        (found.low, least, (arith.MaxSIOp, arith.MaxUIOp)),
-        (found.high, greatest, (arith.MinSIOp, arith.MinUIOp)),
-    ):
-        if bound != end:
-            number = vector_constant(b, int(np.uint8(bound % 256).view(np.int8)), i8, lanes)
-            codes = b.add(kinds[unsigned](codes, number)).result
-    Rewriter.replace_op(op, [], [codes])
+    Rewriter.replace_op(op, [], [clipped(b, codes, found.low, found.high, lanes)])

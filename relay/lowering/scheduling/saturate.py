@@ -150,14 +150,19 @@ def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAVa
             number = b.add(EXTENSIONS[clamp.zero.name](clamp.zero.operands[0], i16)).result
             zero = b.broadcast(number, WIDTH // 2)
         words = [_call(b, ADD_SATURATING, [word, zero], i16) for word in words]
-    unsigned = clamp.low >= 0
-    codes = _call(b, PACK_UNSIGNED if unsigned else PACK_SIGNED, words, i8)
+    codes = _call(b, PACK_UNSIGNED if clamp.low >= 0 else PACK_SIGNED, words, i8)
+    return clipped(b, codes, clamp.low, clamp.high, WIDTH)
+
+
+def clipped(b: LoopBuilder, codes: SSAValue, low: int, high: int, lanes: int) -> SSAValue:
+    """Clip a vector of 8-bit codes, unsigned if `low` is not negative, to bounds narrower than the codes' range."""
+    unsigned = low >= 0
     least, greatest = (0, 255) if unsigned else (-128, 127)
-    if clamp.low > least:
-        bound = vector_constant(b, _code(clamp.low), i8, WIDTH)
+    if low > least:
+        bound = vector_constant(b, _code(low), i8, lanes)
         codes = b.add((arith.MaxUIOp if unsigned else arith.MaxSIOp)(codes, bound)).result
-    if clamp.high < greatest:
-        bound = vector_constant(b, _code(clamp.high), i8, WIDTH)
+    if high < greatest:
+        bound = vector_constant(b, _code(high), i8, lanes)
         codes = b.add((arith.MinUIOp if unsigned else arith.MinSIOp)(codes, bound)).result
     return codes
 
