@@ -9,11 +9,12 @@ from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref, scf, tensor
 from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, i32, i64
 from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import int_values, ints, scalar_attr
-from relay.dialects.op import DYNAMIC, Type, is_tensor
+from relay.dialects.op import DYNAMIC, Type, created, is_tensor
 from relay.dialects.op import tensor as tensor_of
 from relay.errors import Unsupported
 from relay.lowering.builder import contiguous, numbers
@@ -224,12 +225,7 @@ class FunctionBufferizer:
     def convert(self, op: Operation) -> None:
         match op:
             case arith.ConstantOp() if is_tensor(op.result.type):
-                new = bufferization.ToBufferOp.create(
-                    operands=[op.result],
-                    result_types=[buffer_type(op.result.type)],
-                    properties={"read_only": UnitAttr()},
-                )
-                new.location = op.location
+                new = read_only_buffer(op)
                 self.block.insert_op_after(new, op)
                 self.buffers[op.result] = new.results[0]
             case tensor.EmptyOp():
@@ -341,8 +337,7 @@ class FunctionBufferizer:
     def view(self, buffer: SSAValue, op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> SSAValue:
         if op.sizes or op.strides:
             raise Unsupported(f"bufferize: {op.name}", "has sizes or strides that are not constant")
-        given = iter(op.offsets)
-        offsets = [next(given) if each == DYNAMIC else each for each in int_values(op.static_offsets)]
+        offsets = get_dynamic_index_list(int_values(op.static_offsets), op.offsets, DYNAMIC)
         return self.value(subview(buffer, offsets, int_values(op.static_sizes), int_values(op.static_strides)))
 
     def convert_call(self, op: func.CallOp) -> None:
@@ -415,6 +410,12 @@ class FunctionBufferizer:
         for op in reversed(list(block.ops)):
             if any(is_tensor(r.type) for r in op.results) and not isinstance(op, arith.ConstantOp):
                 Rewriter.erase_op(op, safe_erase=False)
+
+
+def read_only_buffer(constant: arith.ConstantOp) -> bufferization.ToBufferOp:
+    """Return the op that makes a constant tensor a buffer."""
+    types, properties = [buffer_type(constant.result.type)], {"read_only": UnitAttr()}
+    return created(bufferization.ToBufferOp, [constant.result], types, properties, location=constant.location)
 
 
 def subview(

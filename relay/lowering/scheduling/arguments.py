@@ -1,26 +1,15 @@
-"""Finds where a kernel's arguments come from: constants that its callers pass, or padded images."""
+"""Finds where a kernel's arguments come from: constants that its callers pass."""
 
 from __future__ import annotations
 
 from xdsl.dialects import arith, bufferization, func, memref
-from xdsl.dialects.builtin import LocationAttr, UnitAttr
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from relay.dialects.attributes import Array, elements, to_numpy
-from relay.lowering.bufferize import buffer_type
-from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.padding import Padding
+from relay.dialects.attributes import Array, elements
+from relay.lowering.bufferize import read_only_buffer
 from relay.mapping import spilled
-
-
-def is_border(padding: Padding, conv: Convolution) -> bool:
-    """Whether the padding surrounds an image with the data's zero point, so that it adds nothing to the convolution's
-    sums."""
-    constant = padding.value.owner
-    if not padding.of_image or not isinstance(constant, arith.ConstantOp):
-        return False
-    return (int(to_numpy(constant.value)) - conv.data.zero_point) % 256 == 0
 
 
 def argument_of(value: SSAValue) -> BlockArgument | None:
@@ -52,11 +41,6 @@ def constant_buffer(call: func.CallOp, array: Array, name: str, location: Locati
     attr = elements(spilled(array), label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=location)
     constant.result.name_hint = name
-    buffer = bufferization.ToBufferOp.create(
-        operands=[constant.result],
-        result_types=[buffer_type(attr.type)],
-        properties={"read_only": UnitAttr()},
-        location=location,
-    )
+    buffer = read_only_buffer(constant)
     Rewriter.insert_op([constant, buffer], InsertPoint.before(call))
     return buffer.memref

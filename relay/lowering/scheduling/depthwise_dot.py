@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
-from relay.lowering.scheduling.arguments import is_border
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.depthwise import depthwise_cycles
@@ -34,7 +33,7 @@ from relay.lowering.scheduling.depthwise_layout import (
     width_of,
 )
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.padding import Padding
+from relay.lowering.scheduling.padding import Padding, is_border
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel
@@ -142,15 +141,6 @@ class DepthwiseDotEmitter:
                     with b.loop(0, self.layout.steps(section), independent=alone) as (step, _):
                         Row(self, section, (n, b.plus(first, step)), channel, start).emit()
 
-    def join(self, pieces: Sequence[SSAValue]) -> SSAValue:
-        """Concatenate vectors of one size."""
-        if len(pieces) == 1:
-            return pieces[0]
-        half = len(pieces) // 2
-        first, second = self.join(pieces[:half]), self.join(pieces[half:])
-        assert is_vector(first.type)
-        return self.b.shuffle(first, second, range(2 * first.type.get_shape()[0]))
-
     def unpack(self, a: SSAValue, b: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
         """Interleave two vectors within each 128-bit part, which has `count` elements: return a vector of the
         interleaved first halves of all parts, and one of the second halves."""
@@ -162,7 +152,7 @@ class DepthwiseDotEmitter:
         """Transpose four vectors of 16 channels: part p of vector s becomes part s of vector p, in the order of the
         four accumulator vectors of a block. For blocks of 16 channels, join the four quarters into one vector."""
         if self.layout.parts == 1:
-            return [self.join(parts)]
+            return [self.b.joined(parts)]
         pairs = [self.b.shuffle(parts[k], parts[k + 1], range(2 * LANES)) for k in (0, 2)]
         quarter = LANES // VECTORS
         return [
@@ -328,7 +318,7 @@ class Row:
                 pieces.append(self.epilogue.load(self.p.data, [at], section.lanes))
             else:
                 pieces.append(b.vector_load(self.p.data, [at], section.channels))
-        return self.p.join(pieces)
+        return b.joined(pieces)
 
     def finish(
         self, totals: Sequence[SSAValue], x: Index, operands: Sequence[Sequence[SSAValue | None]] | None

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from xdsl.dialects import arith, vector
+from xdsl.dialects import vector
 from xdsl.ir import Operation, SSAValue
 
-from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.depthwise import depthwise_cycles, pack_depthwise
 from relay.lowering.scheduling.depthwise_layout import Borders, Image, image_of
 from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
-from relay.lowering.scheduling.padding import Padding
+from relay.lowering.scheduling.loops import over
+from relay.lowering.scheduling.padding import Padding, is_border
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel
@@ -79,9 +79,7 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
         of the image, False if it reads the image itself. Empty if neither is possible."""
         forms: tuple[bool, ...] = (False,)
         if self.padding is not None:
-            constant = self.padding.value.owner
-            zeros = isinstance(constant, arith.ConstantOp) and float(to_numpy(constant.value)) == 0.0
-            forms = (False, True) if self.padding.of_image and zeros else (True,)
+            forms = (False, True) if is_border(self.padding, self.found.conv) else (True,)
         return [padded for padded in forms if fits(self.borders(one_row, padded))]
 
     def decide(self, kernel: Kernel, pick: Picks) -> FloatDepthwiseSchedule:
@@ -158,12 +156,11 @@ class FloatDepthwiseEmitter:
     def all_channels(self, point: tuple[Index, Index, Index], pixels: int, rows: range, columns: range) -> None:
         """Emit the computation of all channels, 16 at a time, of `pixels` neighbouring output pixels from `point` on.
         `rows` and `columns`: the rows and columns of the kernel that lie inside the image there."""
-        whole = self.conv.outputs // LANES * LANES
-        if whole:
-            with self.b.loop(0, whole, LANES) as (channel, _):
-                self.tile(point, channel, LANES, pixels, rows, columns)
-        if whole < self.conv.outputs:
-            self.tile(point, whole, self.conv.outputs - whole, pixels, rows, columns)
+
+        def tile(channel: Index, lanes: int) -> None:
+            self.tile(point, channel, lanes, pixels, rows, columns)
+
+        over(self.b, self.conv.outputs, LANES, tile)
 
     def tile(
         self,

@@ -13,7 +13,6 @@ from typing import Self
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import Float32Type, IntegerType, i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.amx import WORD
@@ -23,7 +22,7 @@ from relay.lowering.indices import quotient, remainder, when
 from relay.lowering.scheduling import zero_points
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
+from relay.lowering.scheduling.contraction import Convolution, Operand, kinds_of, match_product
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, operations_of, pick_masks
 from relay.lowering.scheduling.matmul import Place
 from relay.lowering.scheduling.open_groups import all_groups
@@ -68,7 +67,7 @@ def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None
     accumulator = buffer_of(out).element_type
     if sides is None or accumulator not in (i32, Float32Type()) or any(0 in shape_of(v) for v in op.operands):
         return None
-    kinds = "".join("p" if t.data is IteratorType.PARALLEL else "r" for t in op.iterator_types)
+    kinds = kinds_of(op)
     maps = [dims_of(m.data) for m in op.indexing_maps]
     if kinds == "ppr" and maps == [[0, 2], [1, 2], [0, 1]]:
         batch, turned = 1, True
