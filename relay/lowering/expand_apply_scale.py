@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i32, i6
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import SSAValue
-from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import Array
 from relay.dialects.tosa import ApplyScaleOp
@@ -22,7 +21,7 @@ from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale.device_sums import find_device_sum, rewrite_device_sum
 from relay.lowering.rescale.double_products import round_products
 from relay.lowering.rescale.find import find
-from relay.lowering.rescale.forms import channel_operand, drop_unused, erase_arithmetic, rewrite
+from relay.lowering.rescale.forms import channel_operand, drop_unused, erase_scales, rewrite
 from relay.lowering.rescale.high_halves import fits, rewrite_in_halves
 from relay.lowering.rescale.products import fuse_products
 from relay.lowering.rescale.quotients import (
@@ -183,9 +182,7 @@ def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = 
     `upper`: if given, the product's upper 32-bit word alone is shifted right by this amount, and then once more by one
     bit with rounding, which has the same result for shifts of 33 bits or more; `upper` is the shift minus 33.
     """
-    block = op.parent_block()
-    assert block is not None
-    e = Emitter(block, op.location, constants, op)
+    e = constants.in_front_of(op)
     twice = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
     shift = number(op.shift)
     product = e(arith.MuliOp(e(arith.ExtSIOp(op.value, i64)), e(arith.ExtSIOp(op.multiplier, i64))))
@@ -198,9 +195,7 @@ def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = 
     else:
         result = by_any(e, op, product, twice)
     op.output.replace_all_uses_with(result)
-    operands = [op.shift]
-    Rewriter.erase_op(op)
-    erase_arithmetic(operands)
+    erase_scales(op)
 
 
 def by_constant(e: Emitter, product: SSAValue, shift: int, twice: bool) -> SSAValue:

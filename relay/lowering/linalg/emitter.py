@@ -179,6 +179,12 @@ class Emitter:
         """Return an emitter for the same block and another source location."""
         return Emitter(self.block, location, self.root, self.before)
 
+    def in_front_of(self, op: Operation) -> Emitter:
+        """Return an emitter that inserts ops before an op, with the op's location."""
+        block = op.parent_block()
+        assert block is not None
+        return Emitter(block, op.location, self.root, op)
+
     def __call__(self, op: Operation) -> SSAValue:
         """Append an op (or insert it before `before`), and return its first result."""
         op.location = self.location
@@ -295,14 +301,8 @@ class Emitter:
         return self.reshape(self.reshape(value, flat), wanted)
 
     def collapse(self, value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> SSAValue:
-        return self(
-            created(
-                tensor.CollapseShapeOp,
-                [value],
-                [TensorType(element(value), shape)],
-                {"reassociation": attribute(groups)},
-            )
-        )
+        type = TensorType(element(value), shape)
+        return self(created(tensor.CollapseShapeOp, [value], [type], {"reassociation": attribute(groups)}))
 
     def expand(self, value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> SSAValue:
         return self(tensor.ExpandShapeOp(value, [], attribute(groups), shape, TensorType(element(value), shape)))

@@ -24,7 +24,6 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IntegerType, f32, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import Rewriter
 
 from relay.dialects.arith import TruncIOp
 from relay.dialects.attributes import Array
@@ -32,8 +31,8 @@ from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.rescale.find import bounds
-from relay.lowering.rescale.forms import erase_arithmetic
-from relay.lowering.rescale.pairs import NEAREST, Rescale, Side
+from relay.lowering.rescale.forms import erase_scales
+from relay.lowering.rescale.pairs import NEAREST, TRIED, Rescale, Side
 from relay.lowering.rescale.sums import parts_of
 from relay.lowering.rescale.wide_products import added, find_wide, rewrite_wide
 from relay.target.record import NVVM_SATURATE, NVVM_TO_NEAREST
@@ -46,8 +45,6 @@ BASE = 256.0
 FLOAT_PLACES = 23
 FLOAT_BITS = int(np.float32(1 << FLOAT_PLACES).view(np.int32))
 """The bits of the smallest float whose unit in the last place is 1."""
-UNITS = np.array(sorted(product(range(-2, 3), range(-2, 3), range(-12, 13)), key=lambda units: sum(map(abs, units))))
-"""Units in the last place by which both factors and the offset are varied, the smallest changes first."""
 CLIPS = arith.MaxSIOp | arith.MinSIOp
 NARROWED = arith.SubiOp | arith.ExtSIOp | arith.ExtUIOp | arith.TruncIOp | TruncIOp | CLIPS
 """Ops that clip numbers to codes, and convert codes back to integers."""
@@ -203,7 +200,7 @@ def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) 
     where u and v are the floats of the codes. `first` and `second` differ by a few units in the last place from the
     exact factors, and `offset` from the number that belongs to them."""
     near = [np.float32(factor * code.steps) for factor, code in zip(factors, codes, strict=True)]
-    for units in UNITS:
+    for units in TRIED:
         first, second = (
             (each.view(np.int32) + np.int32(unit)).view(np.float32) for each, unit in zip(near, units[:2], strict=True)
         )
@@ -230,9 +227,7 @@ def rewrite_device_sum(op: ApplyScaleOp, found: DeviceSum, constants: Emitter, c
             if (wide := find_wide(scale, calls)) is not None:
                 count += sum(array.size for array in wide.factors)
                 rewrite_wide(scale, wide, constants, calls, code.base)
-    block = op.parent_block()
-    assert block is not None
-    e = Emitter(block, op.location, constants, op)
+    e = constants.in_front_of(op)
     u, v = (as_float(e, code, value) for code, value in zip(found.codes, found.operands, strict=True))
     first, second, offset = (e.constant(float(each), f32) for each in found.numbers)
     total = e(math.FmaOp(u, first, e(math.FmaOp(v, second, offset))))
@@ -240,12 +235,8 @@ def rewrite_device_sum(op: ApplyScaleOp, found: DeviceSum, constants: Emitter, c
     both, user = op.value.owner, next(iter(op.output.uses)).operation
     assert isinstance(both, Operation)
     (user.results[0] if found.zero_point else op.output).replace_all_uses_with(result)
-    dead = [op, both, both.operands[0].owner, both.operands[1].owner]
-    for each in [user, *dead] if found.zero_point else dead:
-        assert isinstance(each, Operation)
-        operands = [*each.operands]
-        Rewriter.erase_op(each)
-        erase_arithmetic([value for value in operands if value.owner not in dead])
+    inner = [value.owner for value in both.operands if isinstance(value.owner, Operation)]
+    erase_scales(*([user] if found.zero_point else []), op, both, *inner)
     erase_dead([value.owner for value in found.operands if isinstance(value.owner, Operation)], NARROWED)
     return count
 

@@ -18,7 +18,6 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float64Type, i32, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.dialects.arith import FPToSIOp, SIToFPOp, TruncIOp
@@ -26,9 +25,9 @@ from relay.dialects.attributes import Array
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.rescale.find import bounds
-from relay.lowering.rescale.forms import channel_operand
+from relay.lowering.rescale.forms import constant_or_channels
 from relay.lowering.rescale.quotients import LEVELS, followers
-from relay.lowering.rescale.values import tensors
+from relay.lowering.rescale.values import read_by
 from relay.transforms.dead_ops import erase_dead
 
 AROUND = 2
@@ -129,10 +128,7 @@ def scales_of(value: SSAValue, calls: CallGraph) -> list[Array] | None:
     array of one element. None if the values are not constants."""
     if isinstance(constant := number(value), float):
         return [np.array([constant])]
-    if not isinstance(value, BlockArgument) or not isinstance(generic := value.owner.parent_op(), GenericOp):
-        return None
-    found = tensors(generic.inputs[value.index], calls) if value.index < len(generic.inputs) else None
-    return None if found is None else [array.reshape(-1) for array in found]
+    return read_by(value, calls) if isinstance(value, BlockArgument) else None
 
 
 def multiplier_of(scale: float, shift: int, levels: Array) -> int | None:
@@ -181,19 +177,13 @@ def rewrite_product(found: Product, constants: Emitter, calls: CallGraph) -> Non
     """fptosi(round(sitofp %x * s))  =>  (%x * M + 2^(n-1)) >> n, where `M` is `found.multipliers` and `n` is
     `found.shift`: in i64 if n <= 32, else as `(trunci((%x * M) >> 32) + 2^(n-33)) >> (n - 32)` with i32 after the
     truncation. If `found.steps` is set, its formula is used instead."""
-    block = found.end.parent_block()
-    assert block is not None
+    e, shift = constants.in_front_of(found.end), found.shift
     if (steps := found.steps) is not None:
-        result = write_steps(steps, found.x, Emitter(block, found.end.location, constants, found.end))
+        result = write_steps(steps, found.x, e)
         found.end.results[0].replace_all_uses_with(result)
         erase_dead([found.end], PARTS)
         return
-    first = found.multipliers[0][0]
-    if all(bool((array == first).all()) for array in found.multipliers):
-        multiplier = constants.constant(int(first), i32)
-    else:
-        multiplier = channel_operand(found.op, [found.op.rhs], found.multipliers, calls)
-    e, shift = Emitter(block, found.end.location, constants, found.end), found.shift
+    multiplier = constant_or_channels(found.op, [found.op.rhs], found.multipliers, i32, constants, calls)
     product = e(arith.MuliOp(e(arith.ExtSIOp(found.x, i64)), e(arith.ExtSIOp(multiplier, i64))))
     if shift > WORD:
         upper = e(TruncIOp(e(arith.ShRSIOp(product, e.constant(WORD, i64))), i32))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -71,12 +72,10 @@ def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
     """Return the cheapest computation in floats that is proved to give the same results as the rescale `op`, for every
     channel of every call of its function; None if there is none. `toward_zero`: whether float32 multiply-adds that
     round towards zero may be used."""
-    multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
-    if multipliers is None or shifts is None:
+    known = numbers_of(op, calls)
+    if known is None:
         return None
-    pairs = paired(multipliers, shifts)
-    sizes = [m.size for m, _ in pairs]
-    multiplier, shift = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
+    multiplier, shift, sizes = known
     double = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
     low, high = bounds(op.output)
     if (values := enumerate_codes(op.value)) is not None:
@@ -88,18 +87,24 @@ def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
         return None
     scale = exact_scale(multiplier, shift)
     form = prove(scale, where, toward_zero)
-    if form is None:
+    return None if form is None else Found([form.rows(rows) for rows in rows_of(sizes)])
+
+
+def numbers_of(op: ApplyScaleOp, calls: CallGraph) -> tuple[Array, Array, list[int]] | None:
+    """Return the multipliers and shifts of a rescale for each channel of each call, concatenated, and the number of
+    channels in each call; None if they do not follow from constants."""
+    multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
+    if multipliers is None or shifts is None:
         return None
-    ends = np.cumsum(sizes)
-    forms = [form.rows(slice(int(end) - size, int(end))) for end, size in zip(ends, sizes, strict=True)]
-    return Found(forms)
-
-
-def paired(multipliers: Sequence[Array], shifts: Sequence[Array]) -> list[tuple[Array, ...]]:
-    """Return, for each call of the function that contains a rescale, its multipliers and shifts: a pair of arrays,
-    broadcast to the same size."""
     count = max(len(multipliers), len(shifts))
-    return [np.broadcast_arrays(_at(multipliers, i), _at(shifts, i)) for i in range(count)]
+    pairs = [np.broadcast_arrays(_at(multipliers, i), _at(shifts, i)) for i in range(count)]
+    multiplier, shift = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    return multiplier, shift, [each.size for each, _ in pairs]
+
+
+def rows_of(sizes: Sequence[int]) -> list[slice]:
+    """Return the rows of each call in concatenated arrays; `sizes`: the number of channels in each call."""
+    return [slice(end - size, end) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
 def ranges(op: ApplyScaleOp, calls: CallGraph, sizes: Sequence[int]) -> tuple[Array, Array]:

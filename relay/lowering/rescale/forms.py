@@ -12,7 +12,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.arith import TruncIOp
@@ -24,6 +24,8 @@ from relay.lowering.rescale.find import Found
 from relay.lowering.rescale.proof import Form
 from relay.transforms.dead_ops import erase_dead
 
+ARITHMETIC = arith.TruncIOp | TruncIOp | arith.SubiOp | arith.ShLIOp
+"""The ops that compute multipliers and shifts, without constants, which are shared."""
 ROUNDING = 11
 """The rounding operand of x86's intrinsic: towards zero, no exceptions."""
 
@@ -39,18 +41,11 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
     type = Float64Type() if form.name == "f64" else Float32Type()
     numbers: list[SSAValue] = []
     for column in zip(*(form.columns for form in found.forms), strict=True):
-        if all(bool((array == column[0][0]).all()) for array in column):
-            numbers.append(constants.constant(float(column[0][0]), type))
-        else:
-            numbers.append(channel_operand(op, [op.multiplier, op.shift], column, calls))
-    block = op.parent_block()
-    assert block is not None
-    e = Emitter(block, op.location, constants, op)
+        numbers.append(constant_or_channels(op, [op.multiplier, op.shift], column, type, constants, calls))
+    e = constants.in_front_of(op)
     total = line(e, e(arith.SIToFPOp(op.value, type)), numbers, form, toward_zero)
     op.output.replace_all_uses_with(e(arith.FPToSIOp(total, i32)))
-    old = [op.shift, op.multiplier]
-    Rewriter.erase_op(op)
-    erase_arithmetic(old)
+    erase_scales(op)
 
 
 def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, toward_zero: str | None) -> SSAValue:
@@ -64,6 +59,21 @@ def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, t
         else:
             total = e(math.FmaOp(value, scale, total))
     return total
+
+
+def constant_or_channels(
+    op: Operation,
+    given: Sequence[SSAValue],
+    column: Sequence[Array],
+    type: Attribute,
+    constants: Emitter,
+    calls: CallGraph,
+) -> SSAValue:
+    """Return a constant if all numbers in `column` are equal, else an operand with one number per channel."""
+    first = column[0][0]
+    if all(bool((array == first).all()) for array in column):
+        return constants.constant(first.item(), type)
+    return channel_operand(op, given, column, calls)
 
 
 def channel_operand(op: Operation, given: Sequence[SSAValue], column: Sequence[Array], calls: CallGraph) -> SSAValue:
@@ -177,9 +187,11 @@ def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
     function.update_function_type()
 
 
-def erase_arithmetic(values: Sequence[SSAValue]) -> None:
-    """Erase the ops that computed multipliers and shifts, if nothing else uses them, except constants, which are
-    shared."""
-    owners = [value.owner for value in values]
-    kinds = arith.TruncIOp | TruncIOp | arith.SubiOp | arith.ShLIOp  # `TruncIOp` takes vectors, too; parsed text has it
-    erase_dead([op for op in owners if isinstance(op, Operation)], kinds)
+def erase_scales(*ops: Operation) -> None:
+    """Erase rescales that were replaced, with sums of their results, and the ops that computed their multipliers and
+    shifts, if nothing else uses them. Users come before the ops that they use."""
+    for op in ops:
+        operands = [*op.operands]
+        Rewriter.erase_op(op)
+        owners = [value.owner for value in operands if value.owner not in ops]
+        erase_dead([owner for owner in owners if isinstance(owner, Operation)], ARITHMETIC)

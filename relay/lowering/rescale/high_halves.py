@@ -18,13 +18,12 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.dialects.tosa import RoundingMode
-from xdsl.rewriter import Rewriter
 
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter
 from relay.lowering.rescale.find import bounds
-from relay.lowering.rescale.forms import erase_arithmetic
+from relay.lowering.rescale.forms import erase_scales
 from relay.lowering.rescale.values import exponent_of, scalars
 
 ROUNDED, TRUNCATED, SHIFT = (f"llvm.aarch64.neon.{name}.i32" for name in ("sqrdmulh", "sqdmulh", "sqrshl"))
@@ -48,9 +47,8 @@ def fits(op: ApplyScaleOp, calls: CallGraph) -> bool:
 
 def rewrite_in_halves(op: ApplyScaleOp, constants: Emitter, calls: CallGraph) -> None:
     """%r = tosa.apply_scale %x, %m, %s  =>  srshl(%h + ((%h & 31 - %s) >> 31), 31 - %s), %h = sqrdmulh(%x, %m)"""
-    block, shifts = op.parent_block(), scalars(op.shift, calls)
-    assert block is not None and shifts is not None
-    e = Emitter(block, op.location, constants, op)
+    e, shifts = constants.in_front_of(op), scalars(op.shift, calls)
+    assert shifts is not None
     every = np.concatenate(shifts)
     double = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
     product = ROUNDED if double or every[0] == 31 else TRUNCATED
@@ -64,6 +62,4 @@ def rewrite_in_halves(op: ApplyScaleOp, constants: Emitter, calls: CallGraph) ->
             result = e(arith.AddiOp(result, e(arith.ShRSIOp(negative, e.constant(31, i32)))))
         result = e(CallIntrinsicOp(SHIFT, [result, exponent], [i32]))
     op.output.replace_all_uses_with(result)
-    old = [op.shift, op.multiplier]
-    Rewriter.erase_op(op)
-    erase_arithmetic(old)
+    erase_scales(op)

@@ -66,9 +66,7 @@ def fuse(op: arith.TruncFOp, known: dict[SSAValue, Extent], constants: Emitter) 
             continue
         if (extent := extent_of_sum(code.bitwidth, scale, added)) is None:
             continue
-        block = op.parent_block()
-        assert block is not None
-        e = Emitter(block, op.location, constants, op)
+        e = constants.in_front_of(op)
         y = other.owner.input if isinstance(other.owner, arith.ExtFOp) else e.constant(number(other) or 0.0, f32)
         result = e(math.FmaOp(e(CONVERSIONS[converted.name](x, f32)), e.constant(scale, f32), y))
         known[result] = extent

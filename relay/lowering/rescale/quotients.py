@@ -172,9 +172,7 @@ def quotients(x: Array, scale: float, rest: float) -> tuple[Array, Array]:
 def rewrite_inverse(op: arith.DivfOp, found: tuple[float, float], constants: Emitter) -> None:
     """%x / s  =>  fma(%x, scale, %x * rest), where `found` is (scale, rest), two floats whose sum is nearly 1 / s; if
     rest is 0, as for powers of two, %x * scale."""
-    block = op.parent_block()
-    assert block is not None
-    e, (scale, rest) = Emitter(block, op.location, constants, op), (constants.constant(n, Float32Type()) for n in found)
+    e, (scale, rest) = constants.in_front_of(op), (constants.constant(n, Float32Type()) for n in found)
     product = (
         e(math.FmaOp(op.lhs, scale, e(arith.MulfOp(op.lhs, rest)))) if found[1] else e(arith.MulfOp(op.lhs, scale))
     )
@@ -257,9 +255,7 @@ def rewrite_quotient(found: Quotient, constants: Emitter) -> None:
     range already: later passes derive the range of codes from the clamp.
     """
     end, f32 = found.ops[-1], Float32Type()
-    block = end.parent_block()
-    assert block is not None
-    e = Emitter(block, end.location, constants, end)
+    e = constants.in_front_of(end)
     least = constants.constant(found.least, f32)
     raised = e(arith.SelectOp(e(arith.CmpfOp(found.x, least, "ogt")), found.x, least))
     value = e(arith.MinimumfOp(raised, constants.constant(found.most, f32)))

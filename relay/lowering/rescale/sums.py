@@ -9,7 +9,6 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float32Type, i32
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import to_numpy
 from relay.dialects.tosa import ApplyScaleOp
@@ -17,7 +16,7 @@ from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter
 from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import bounds
-from relay.lowering.rescale.forms import erase_arithmetic
+from relay.lowering.rescale.forms import erase_scales
 from relay.lowering.rescale.pairs import PairForm, Rescale, Side, prove_pair
 from relay.lowering.rescale.steps import LIMIT, SHIFTS
 from relay.lowering.rescale.values import enumerate_codes, scalars
@@ -105,9 +104,7 @@ def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter, by_additi
     halves must be rounded away from zero, by fptosi(t + copysign(offset, t)), t = fma(sitofp %a, first, sitofp %b *
     second), with the numbers of `found.form`. `by_addition`: the first form converts small floats to integers by adding
     a constant."""
-    block = op.parent_block()
-    assert block is not None
-    e = Emitter(block, op.location, constants, op)
+    e = constants.in_front_of(op)
     type = Float32Type()
     operands = found.operands[::-1] if found.form.swapped else found.operands
     x, y = (e(arith.SIToFPOp(value, type)) for value in operands)
@@ -125,7 +122,4 @@ def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter, by_additi
     op.output.replace_all_uses_with(result)
     sum = op.value.owner
     assert isinstance(sum, Operation)
-    for dead in (op, sum, *found.inner):
-        operands = [*dead.operands]
-        Rewriter.erase_op(dead)
-        erase_arithmetic([value for value in operands if value.owner not in (sum, *found.inner)])
+    erase_scales(op, sum, *found.inner)

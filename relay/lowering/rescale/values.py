@@ -27,17 +27,25 @@ def tensors(value: SSAValue, calls: CallGraph) -> list[Array] | None:
     return None if constants is None else [to_numpy(constant.value) for constant in constants]
 
 
+def read_by(argument: BlockArgument, calls: CallGraph) -> list[Array] | None:
+    """Return the elements of the constant tensor that a `linalg.generic` reads as this argument of its body, in an
+    array for each call of the function; None if it is not constant."""
+    generic = argument.owner.parent_op()
+    if not isinstance(generic, GenericOp) or argument.index >= len(generic.inputs):
+        return None
+    found = tensors(generic.inputs[argument.index], calls)
+    return None if found is None else [array.reshape(-1) for array in found]
+
+
 def scalars(value: SSAValue, calls: CallGraph) -> list[Array] | None:
     """Return the values that an integer inside a `linalg.generic` takes, in an array for each call of the function,
     with one element or one per channel; a single array if all calls are alike. None if the values do not follow from
     constants."""
     if isinstance(value.owner, arith.ConstantOp):
         return [to_numpy(value.owner.value).reshape(1).astype(np.int64)]
-    if isinstance(value, BlockArgument) and isinstance(generic := value.owner.parent_op(), GenericOp):
-        if value.index < len(generic.inputs):
-            found = tensors(generic.inputs[value.index], calls)
-            return None if found is None else [a.reshape(-1).astype(np.int64) for a in found]
-        return None
+    if isinstance(value, BlockArgument):
+        found = read_by(value, calls)
+        return None if found is None else [array.astype(np.int64) for array in found]
     owner = value.owner
     if isinstance(owner, Block) or owner.name not in SIMPLE or owner.name == "arith.shli":
         return None

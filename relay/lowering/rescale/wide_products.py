@@ -35,8 +35,8 @@ from relay.dialects.attributes import Array
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
-from relay.lowering.rescale.find import bounds, paired, ranges
-from relay.lowering.rescale.forms import channel_operand, erase_arithmetic
+from relay.lowering.rescale.find import bounds, numbers_of, ranges, rows_of
+from relay.lowering.rescale.forms import channel_operand, constant_or_channels, erase_scales
 from relay.lowering.rescale.values import scalars
 
 LOWEST = -(2**31)
@@ -60,12 +60,10 @@ class Wide:
 def find_wide(op: ApplyScaleOp, calls: CallGraph) -> Wide | None:
     """Return the factors, constants and shifts for the channels of the op; None if multipliers are not constants, or
     32-bit words could overflow."""
-    multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
-    if multipliers is None or shifts is None or op.value.type != i32:
+    known = numbers_of(op, calls)
+    if known is None or op.value.type != i32:
         return None
-    pairs = paired(multipliers, shifts)
-    sizes = [m.size for m, _ in pairs]
-    multiplier, shift = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
+    multiplier, shift, sizes = known
     if multiplier.min() < 0 or multiplier.max() >= 2**31 or shift.min() < 32 or shift.max() > 62:
         return None
     double = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
@@ -81,10 +79,9 @@ def find_wide(op: ApplyScaleOp, calls: CallGraph) -> Wide | None:
     if not signed:
         constant += (np.int64(1) << (shift - 1)) + (2**30 if double else 0)
     factor = (2 * multiplier if signed else multiplier).astype(np.uint32).view(np.int32)
-    ends = np.cumsum(sizes)
-    rows = [slice(int(end) - size, int(end)) for end, size in zip(ends, sizes, strict=True)]
     factors, constants, shifts = (
-        [column[row] for row in rows] for column in (factor, constant.astype(np.int64), down.astype(np.int32))
+        [column[rows] for rows in rows_of(sizes)]
+        for column in (factor, constant.astype(np.int64), down.astype(np.int32))
     )
     return Wide(factors, constants, shifts, signed, zero_point)
 
@@ -109,14 +106,10 @@ def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallG
 
     If `found.signed`, u = x + 2^31 replaces x, and u >> 31 is added before the shift by %shift. A `base` other than 0
     is added to the result; the shift is then a product, `(... * 2^(32 - shift) + base * 2^32) >> 32`."""
-    block = op.parent_block()
-    assert block is not None
-    e = Emitter(block, op.location, constants, op)
+    e = constants.in_front_of(op)
     shifts = [np.int32(1) << (32 - array) for array in found.shifts] if base else found.shifts
     factor, constant, shift = (
-        constants.constant(int(column[0][0]), type)
-        if all(bool((array == column[0][0]).all()) for array in column)
-        else channel_operand(op, [op.multiplier, op.shift], column, calls)
+        constant_or_channels(op, [op.multiplier, op.shift], column, type, constants, calls)
         for column, type in ((found.factors, i32), (found.constants, i64), (shifts, i32))
     )
     value = unsigned(op, e, calls) if found.signed else op.value
@@ -133,9 +126,7 @@ def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallG
         Rewriter.replace_op(user, [], [result])
     else:
         op.output.replace_all_uses_with(result)
-    old = [op.shift, op.multiplier]
-    Rewriter.erase_op(op)
-    erase_arithmetic(old)
+    erase_scales(op)
 
 
 def upper_word(
