@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects import relay
-from relay.lowering.linalg import contraction, indexing, matmul, movement, pool, reduce, resize, sort
+from relay.lowering.linalg import contraction, indexing, movement, pool, reduce, resize, sort
 from relay.lowering.linalg.emitter import Emitter
 
 Lowering = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
@@ -26,7 +26,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     relay.Conv2dOp: contraction.conv2d,
     relay.DenseOp: contraction.dense,
     relay.WeightOnlyDenseOp: contraction.weight_only_dense,
-    relay.BatchMatmulOp: matmul.batch_matmul,
+    relay.BatchMatmulOp: contraction.batch_matmul,
     relay.MaxPool1dOp: pool.max_pool,
     relay.MaxPool2dOp: pool.max_pool,
     relay.MaxPool3dOp: pool.max_pool,

@@ -15,11 +15,14 @@ from relay.dialects import relay
 from relay.dialects.attributes import int_values
 from relay.dialects.element_types import is_narrow
 from relay.dialects.op import tensor
+from relay.errors import Unsupported
 from relay.lowering.linalg import narrow
 from relay.lowering.linalg.emitter import Body, Emitter, axes, dims, over, sliding
+from relay.transforms.location import place
 
 CODES = IntegerType(8, Signedness.UNSIGNED)
 """The type of weight codes that have a zero point."""
+Contraction = relay.Conv2dOp | relay.DenseOp | relay.BatchMatmulOp
 DATA_BITS = "relay.data_bits"
 """The attribute of a product that keeps `data_bits` of `relay.nn.weight_only_dense`."""
 
@@ -28,15 +31,10 @@ def zero_point(attr: IntegerAttr | None) -> int:
     return 0 if attr is None else attr.value.data
 
 
-def multiply_add(op: relay.Conv2dOp | relay.DenseOp) -> Body:
-    """`acc + (data - input zero point) * (kernel - kernel zero point)` in the accumulator's type."""
-    sources = tensor(op.data).element_type, tensor(op.kernel).element_type
-    return products(sources, (zero_point(op.input_zero_point), zero_point(op.kernel_zero_point)))
-
-
-def products(sources: tuple[Attribute, Attribute], zeros: tuple[int, int]) -> Body:
-    """`acc + (a - zero) * (b - zero)` in the accumulator's type, for operands of these `relay` element types; bf16 in
-    f32."""
+def multiply_add(op: Contraction) -> Body:
+    """`acc + (data - input zero point) * (kernel - kernel zero point)` in the accumulator's type; bf16 in f32."""
+    sources = [tensor(value).element_type for value in op.operands]
+    zeros = zero_point(op.input_zero_point), zero_point(op.kernel_zero_point)
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         accumulator = args[2]
@@ -56,7 +54,7 @@ def products(sources: tuple[Attribute, Attribute], zeros: tuple[int, int]) -> Bo
 
 def contract(
     e: Emitter,
-    op: relay.Conv2dOp | relay.DenseOp,
+    op: Contraction,
     data: tuple[SSAValue, AffineMap],
     kernel: tuple[SSAValue, AffineMap],
     shape: Sequence[int],
@@ -134,12 +132,20 @@ def dense(e: Emitter, op: relay.DenseOp, operands: Sequence[SSAValue]) -> Sequen
     """Lower to loops over (m, o, k), with the leading axes of the data flattened to m."""
     data, kernel = operands
     units, inputs = dims(kernel)
-    rows = 1
-    for size in dims(data)[:-1]:
-        rows *= size
+    rows = prod(dims(data)[:-1])
     data = e.reshape(data, [rows, inputs])
     product = contract(e, op, (data, axes(3, 0, 2)), (kernel, axes(3, 1, 2)), [rows, units], 1)
     return [e.reshape(product, tensor(op.result).get_shape())]
+
+
+def batch_matmul(e: Emitter, op: relay.BatchMatmulOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Lower to loops over (batch, m, n, k); each operand is read as it is stored."""
+    left, right = operands
+    if len(dims(left)) != 3 or dims(left)[0] != dims(right)[0]:
+        raise Unsupported(place(op), "broadcasts its leading axes", "run legalize first")
+    a = axes(4, 0, 3, 1) if op.transpose_a.value.data else axes(4, 0, 1, 3)
+    b = axes(4, 0, 2, 3) if op.transpose_b.value.data else axes(4, 0, 3, 2)
+    return [contract(e, op, (left, a), (right, b), tensor(op.result).get_shape(), 1)]
 
 
 def weight_only_dense(e: Emitter, op: relay.WeightOnlyDenseOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import IntegerType, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.utils.hints import isa
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values
@@ -51,12 +50,6 @@ def reverse_sequence(e: Emitter, op: relay.ReverseSequenceOp, operands: Sequence
     return e.map([(lengths, axes(len(result), batch))], result, [element(source)], body)
 
 
-def signed_index(e: Emitter, value: SSAValue, type: Attribute) -> SSAValue:
-    """Return an index of `relay` element type `type` as an `i64`."""
-    assert isa(type, IntegerType)
-    return e.widen(value, type, i64) if type.width.data < 64 else value
-
-
 JOINED: dict[str, type[TensorOp]] = {
     "add": relay.AddOp, "mul": relay.MultiplyOp, "min": relay.MinimumOp, "max": relay.MaximumOp,
 }  # fmt: skip
@@ -83,7 +76,7 @@ def scatter(e: Emitter, op: relay.ScatterOp | relay.ScatterAddOp, operands: Sequ
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         index, update, known = args
-        wanted = signed_index(e, index, index_type)
+        wanted = e.widen(index, index_type, i64)
         here = e(arith.IndexCastOp(e.index(axis), i64))
         if kind(index_type) == "signed":
             below = e(arith.CmpiOp(wanted, e.constant(0, i64), "slt"))
@@ -112,7 +105,7 @@ def scatter_nd(e: Emitter, op: relay.ScatterNdOp, operands: Sequence[SSAValue]) 
         update, known = args
         row, hit = [e.index(d) for d in places], None
         for c in range(coordinates):
-            wanted = signed_index(e, e.extract(indices, [*row, e.constant(c, INDEX)]), index_type)
+            wanted = e.widen(e.extract(indices, [*row, e.constant(c, INDEX)]), index_type, i64)
             here = e(arith.CmpiOp(wanted, e(arith.IndexCastOp(e.index(c), i64)), "eq"))
             hit = here if hit is None else e(arith.AndIOp(hit, here))
         if hit is None:
@@ -147,7 +140,7 @@ def dynamic_update_slice(
     for axis, (size, own) in enumerate(zip(whole, part, strict=True)):
         offsets.append(0 if size == own else DYNAMIC)
         if size != own:
-            wanted = signed_index(e, e.extract(start, [e.constant(axis, INDEX)]), type)
+            wanted = e.widen(e.extract(start, [e.constant(axis, INDEX)]), type, i64)
             if kind(type) == "signed":
                 wanted = e(arith.MaxSIOp(wanted, e.constant(0, i64)))
             smaller = arith.MinSIOp if kind(type) == "signed" else arith.MinUIOp

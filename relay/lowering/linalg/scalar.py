@@ -13,7 +13,7 @@ from xdsl.utils.hints import isa
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.element_types import bits_of, is_narrow
-from relay.dialects.op import TensorOp, tensor
+from relay.dialects.op import TensorOp, created, tensor
 from relay.dialects.plug_in import blamed, row
 from relay.errors import Unsupported
 from relay.lowering.linalg import division, fixed_point, narrow
@@ -46,6 +46,13 @@ COMPARE: dict[type[Operation], dict[str, str]] = {
     relay.NotEqualOp: {"float": "une", "signed": "ne", "unsigned": "ne"},
     relay.GreaterEqualOp: {"float": "oge", "signed": "sge", "unsigned": "uge"},
     relay.LessEqualOp: {"float": "ole", "signed": "sle", "unsigned": "ule"},
+}
+
+CONVERSIONS: dict[tuple[str, str], type[Operation]] = {
+    ("float", "signed"): arith.FPToSIOp,
+    ("float", "unsigned"): arith.FPToUIOp,
+    ("signed", "float"): arith.SIToFPOp,
+    ("unsigned", "float"): arith.UIToFPOp,
 }
 
 UNARY: dict[type[Operation], Callable[[SSAValue], Operation]] = {
@@ -152,26 +159,13 @@ def convert(e: Emitter, x: SSAValue, source: Attribute, target: Attribute, satur
     if target == IntegerType(1) and source != target:
         zero = e.constant(0, source)
         return e(arith.CmpfOp(x, zero, "une") if kind(source) == "float" else arith.CmpiOp(x, zero, "ne"))
-    match kind(source), kind(target):
-        case "float", "float":
-            return resize_float(e, x, to)
-        case "float", "signed":
-            assert isa(to, IntegerType)
-            return e(arith.FPToSIOp(x, to))
-        case "float", _:
-            assert isa(to, IntegerType)
-            return e(arith.FPToUIOp(x, to))
-        case "signed", "float":
-            assert isinstance(to, AnyFloat)
-            return e(arith.SIToFPOp(x, to))
-        case _, "float":
-            assert isinstance(to, AnyFloat)
-            return e(arith.UIToFPOp(x, to))
-        case _:
-            assert isa(x.type, IntegerType) and isa(to, IntegerType)
-            if to.width.data < x.type.width.data:
-                return e(arith.TruncIOp(x, to))
-            return e.widen(x, source, to)
+    kinds = kind(source), kind(target)
+    if kinds == ("float", "float"):
+        return resize_float(e, x, to)
+    if kinds in CONVERSIONS:
+        return e(created(CONVERSIONS[kinds], [x], [to]))
+    assert isa(x.type, IntegerType) and isa(to, IntegerType)
+    return e(arith.TruncIOp(x, to)) if to.width.data < x.type.width.data else e.widen(x, source, to)
 
 
 def resize_float(e: Emitter, x: SSAValue, to: Attribute) -> SSAValue:
