@@ -4,7 +4,7 @@ tables."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from relay.errors import Malformed, Unsupported
@@ -18,6 +18,7 @@ from relay.lowering.elf.object_file import (
     SYMBOL,
     WRITE,
     ObjectFile,
+    Relocation,
     Section,
     Symbol,
     read_object,
@@ -123,14 +124,18 @@ class Linker:
                     if symbol.name in self.globals:
                         raise Malformed("object code", f"defines {symbol.name} twice")
                     self.globals[symbol.name] = (number, symbol)
-        used: dict[str, None] = {}
-        for each in self.objects:
+        self.imports = sorted({symbol.name for _, _, symbol in self.references() if self.is_imported(symbol)})
+
+    def is_imported(self, symbol: Symbol) -> bool:
+        """Whether no object defines the symbol."""
+        return symbol.section is None and symbol.name not in self.globals
+
+    def references(self) -> Iterator[tuple[int, Relocation, Symbol]]:
+        """Yield all relocations, each with the number of its object, and its symbol."""
+        for number, each in enumerate(self.objects):
             for section in each.sections.values():
                 for relocation in section.relocations:
-                    symbol = each.symbols[relocation.symbol]
-                    if symbol.section is None and symbol.name not in self.globals:
-                        used[symbol.name] = None
-        self.imports = sorted(used)
+                    yield number, relocation, each.symbols[relocation.symbol]
 
     def place(self) -> None:
         """Copy every section of the object files into a section of the shared object (`Part`). Then reserve slots of
@@ -147,18 +152,14 @@ class Linker:
                     start = part.reserve(section.size, section.alignment)
                     part.data[start : start + section.size] = section.data
                 self.pieces[number, index] = (part, start)
-        for number, each in enumerate(self.objects):
-            for section in each.sections.values():
-                for relocation in section.relocations:
-                    symbol = each.symbols[relocation.symbol]
-                    imported = symbol.section is None and symbol.name not in self.globals
-                    by_slot = relocation.kind in self.machine.by_slot
-                    if by_slot or (imported and relocation.kind != self.machine.absolute):
-                        key = symbol.name if not symbol.local else (number, relocation.symbol)
-                        if key not in self.slots:
-                            self.slots[key] = self.got.reserve(8, 8)
-                        if imported and not by_slot and symbol.name not in self.stubs:
-                            self.stubs[symbol.name] = self.text.reserve(STUB_BYTES, STUB_BYTES)
+        for number, relocation, symbol in self.references():
+            imported, by_slot = self.is_imported(symbol), relocation.kind in self.machine.by_slot
+            if by_slot or (imported and relocation.kind != self.machine.absolute):
+                key = symbol.name if not symbol.local else (number, relocation.symbol)
+                if key not in self.slots:
+                    self.slots[key] = self.got.reserve(8, 8)
+                if imported and not by_slot and symbol.name not in self.stubs:
+                    self.stubs[symbol.name] = self.text.reserve(STUB_BYTES, STUB_BYTES)
 
     def part_of(self, section: Section) -> Part:
         """Return the part that a section belongs to; sections that the loader changes must be writable."""
@@ -173,9 +174,9 @@ class Linker:
 
     def address(self, number: int, symbol: Symbol) -> int | None:
         """Return a symbol's address; None if it is imported."""
+        if self.is_imported(symbol):
+            return None
         if symbol.section is None:
-            if symbol.name not in self.globals:
-                return None
             number, symbol = self.globals[symbol.name]
         part, start = self.piece(number, symbol)
         return part.address + start + symbol.value
@@ -239,12 +240,8 @@ class Linker:
         needed += [(14, self.name(self.soname))] if self.soname else []
         names = {name: self.name(ASKED.get(name, name)) for name in [*self.imports, *exports]}
         count = 1 + len(names)
-        moved = len(self.slots) + sum(
-            relocation.kind == self.machine.absolute
-            for each in self.objects
-            for section in each.sections.values()
-            for relocation in section.relocations
-        )
+        absolute = [relocation for _, relocation, _ in self.references() if relocation.kind == self.machine.absolute]
+        moved = len(self.slots) + len(absolute)
         hashes = Part(".hash", 5, ALLOC, bytearray(_hashes(count)), link=".dynsym", entry=4)
         symbols = Part(".dynsym", 11, ALLOC, bytearray(count * SYMBOL.size), link=".dynstr", info=1, entry=24)
         strings = Part(".dynstr", 3, ALLOC, self.names)

@@ -1,13 +1,12 @@
-"""Writes calls, returns and loops."""
+"""Writes calls, returns, branches and loops."""
 
 from __future__ import annotations
 
 from xdsl.dialects.func import CallOp
-from xdsl.dialects.scf import ConditionOp, ForOp, WhileOp, YieldOp
+from xdsl.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from xdsl.ir import Operation
 
 from relay.lowering.builder import SHARED
-from relay.lowering.llvm.branch import write_if
 from relay.lowering.llvm.function import EXTERNALS, TEAM, FunctionWriter, Writer
 from relay.lowering.llvm.parallel import parallel_in, write_parallel, write_shared
 
@@ -90,6 +89,31 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
     w.begin(after)
     for result, argument in zip(op.res, block.args[1:], strict=True):
         w.names[result] = w.of(argument)
+
+
+def write_if(w: FunctionWriter, op: Operation) -> None:
+    """Write an `scf.if` as a branch; its results become phis where the branches join."""
+    assert isinstance(op, IfOp)
+    then, otherwise, end = w.labels("then", "else", "end")
+    branches = [(then, op.true_region), (otherwise, op.false_region)]
+    first, second = (label if region.blocks else end for label, region in branches)
+    w.line(f"br i1 {w.of(op.cond)}, label %{first}, label %{second}")
+    sources: list[list[str]] = [[] for _ in op.results]
+    for label, region in branches:
+        if not region.blocks:
+            continue
+        last = region.block.last_op
+        assert isinstance(last, YieldOp)
+        w.begin(label)
+        for inner in region.block.ops:
+            if inner is not last:
+                w.operation(inner)
+        for source, value in zip(sources, last.operands, strict=True):
+            source.append(f"[ {w.of(value)}, %{w.label} ]")
+        w.line(f"br label %{end}")
+    w.begin(end)
+    for result, source in zip(op.results, sources, strict=True):
+        w.define(result, f"phi {w.type(result)} {', '.join(source)}")
 
 
 def write_while(w: FunctionWriter, op: Operation) -> None:

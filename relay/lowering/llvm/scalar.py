@@ -69,10 +69,8 @@ def write_rsqrt(w: FunctionWriter, op: Operation) -> None:
     """Write `1 / sqrt(x)`, with both operations correctly rounded."""
     result = op.results[0]
     type, element = type_name(result.type), scalar_of(result.type)
-    name = f"llvm.sqrt.{suffix(result.type)}"
-    w.declare(name, type, type)
-    root = w.emit(f"call {type} @{name}({w.typed(op.operands[0])})")
-    one = literal(1.0, element)
+    w.intrinsic(result, "llvm.sqrt", op.operands)
+    root, one = w.of(result), literal(1.0, element)
     if is_vector(result.type):
         one = splat(one, type_name(element))
     w.define(result, f"fdiv {type} {one}, {root}")
