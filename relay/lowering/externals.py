@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from xdsl.dialects import memref
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
@@ -21,9 +20,8 @@ from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import is_tensor
 from relay.errors import Malformed, Unsupported
 from relay.lowering.call_graph import CallGraph
+from relay.lowering.shaped import root
 from relay.transforms.location import function_of, words
-
-VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
 
 def called(module: ModuleOp) -> dict[str, FuncOp]:
@@ -125,9 +123,7 @@ def _arguments(graph: CallGraph, name: str) -> list[int]:
     """Return the positions of the public function's arguments that are passed to an external function."""
     found: set[int] = set()
     for call in graph.by_callee.get(name, ()):
-        for value in call.arguments:
-            while isinstance(value.owner, VIEWS):
-                value = value.owner.operands[0]
+        for value in map(root, call.arguments):
             if isinstance(value, BlockArgument):
                 found.add(value.index)
     return sorted(found)

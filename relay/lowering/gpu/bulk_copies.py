@@ -75,14 +75,23 @@ class BulkCopies:
     def start(self) -> None:
         """Emit the preparation of the barriers and of the tensor maps, then the copies of the tiles of the first
         steps."""
+        self.connect()
+        when(self.b, self.first, self.issue_first)
+
+    def connect(self) -> None:
+        """Emit the initialisation of the barriers in shared memory and the fence for tensor maps, and set `first`, the
+        condition that the current thread is the one that requests copies."""
         b, t = self.b, self.t
         self.memory = t.pointer(t.shared)
         self.addresses = [t.pointer(map) for map in self.maps]
-        self.first = t.below(t.number, 1)
+        self.first = t.below(self.from_requester(), 1)
         when(b, self.first, self.begin)
         instruction(b, VISIBLE)
         b.add(BarrierOp.create())
-        when(b, self.first, self.issue_first)
+
+    def from_requester(self) -> Index:
+        """Return the thread's number, counted from the thread that requests copies."""
+        return self.t.number
 
     def begin(self) -> None:
         """Initialise the barriers, and make the tensor maps visible to the copy engine by a fence."""

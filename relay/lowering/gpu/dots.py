@@ -17,6 +17,7 @@ from relay.lowering.gpu.teams import Members
 from relay.lowering.gpu.widths import Narrow, fits, reads
 from relay.lowering.indices import unravelled
 from relay.lowering.scheduling.contraction import Convolution, recognise
+from relay.lowering.scheduling.zero_points import wrapped
 from relay.lowering.shaped import buffer_of
 
 LEAST_DOT = 4
@@ -152,6 +153,12 @@ def dot4(b: LoopBuilder, x: SSAValue, x_unsigned: bool, y: SSAValue, y_unsigned:
     return b.add(llvm.CallIntrinsicOp(f"llvm.nvvm.idp4a.{signs}", [x, y, sum], [i32])).results[0]
 
 
-def wrapped(number: int) -> int:
-    """Return the number wrapped to signed 32 bits."""
-    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
+def sums_at(points: PointEmitter, nest: Nest, places: Sequence[list[Index]], dots: int) -> list[SSAValue]:
+    """Emit the reduction `nest` at several points in the same loops, and return the results. `places`: the indices of
+    its dimensions at each point; `dots`: the largest number of codes that a dot product may read at once; 0 for
+    none."""
+    starts = [points.starting(nest, dims)[0] for dims in places]
+    dot = dot_of(nest, points.producers, dots) if dots else None
+    if dot is not None:
+        return DotEmitter(points.b, points.producers, nest, dot, selects=True).emit(places, starts)
+    return points.reduce(nest, places, nest.reduction, starts)

@@ -19,7 +19,6 @@ from relay.lowering.builder import ROLLED, Index, LoopBuilder
 from relay.lowering.gpu.async_copies import AsyncCopies
 from relay.lowering.gpu.bulk_copies import BulkCopies
 from relay.lowering.gpu.channel_tables import read
-from relay.lowering.gpu.dots import wrapped
 from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.points import PointEmitter
@@ -30,6 +29,7 @@ from relay.lowering.gpu.tiles import GroupTile
 from relay.lowering.gpu.warp_products import FloatProducts, WarpProducts
 from relay.lowering.gpu.warpgroup_products import GroupProducts
 from relay.lowering.indices import below, both, quotient, remainder, when
+from relay.lowering.scheduling.zero_points import wrapped
 from relay.lowering.shaped import is_vector
 
 QUAD = 4

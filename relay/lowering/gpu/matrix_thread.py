@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import MemRefType, i16
+from xdsl.dialects.builtin import i16
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.matrix import Matrix
-from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.gpu.shared_memory import shared_memory, shared_view
 from relay.lowering.gpu.teams import WORD
 from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.indices import below, binary, quotient, remainder
-from relay.lowering.shaped import buffer_of
 from relay.target.record import WARP
 
 BANKS = 128
@@ -52,13 +51,9 @@ class MatrixThread:
         self.warp_column = b.times(self.div(warp, tile.down), tile.columns // tile.across)
         self.shared = self.numbers = shared_memory(b, matrix.shared_bytes) if shared is None else shared
         if not matrix.format.exact:
-            count, space = (
-                tile.slices * tile.stages * tile.stage_bytes // matrix.format.data,
-                buffer_of(self.shared).memory_space,
-            )
+            count = tile.slices * tile.stages * tile.stage_bytes // matrix.format.data
             element = matrix.conv.data.element if matrix.format.data == WORD else i16
-            type = MemRefType(element, [count], memory_space=space)
-            self.numbers = b.add(memref.ViewOp(self.shared, b.index(0), [], type)).result
+            self.numbers = shared_view(b, self.shared, element, count)
 
     def div(self, a: Index, c: int) -> Index:
         """Emit and return `a / c`."""

@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import f32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
-from relay.dialects.attributes import to_numpy
 from relay.lowering.gpu.teams import join_of
+from relay.lowering.linalg.emitter import number
 from relay.lowering.scheduling.in_turn import Chain, is_number, is_reduction
 from relay.lowering.shaped import buffer_of
 
@@ -64,16 +64,11 @@ def yields_argument(op: linalg.GenericOp) -> bool:
     return len(op.body.block.ops) == 2
 
 
-def constant(value: SSAValue) -> float | None:
-    """Return the value of a constant; None if the value is computed."""
-    return float(to_numpy(value.owner.value)) if isinstance(value.owner, arith.ConstantOp) else None
-
-
 def is_inverse(op: linalg.GenericOp) -> bool:
     """Whether the operation yields `1 / x`."""
     first, *rest = op.body.block.ops
     divides = isinstance(first, arith.DivfOp) and first.rhs is op.body.block.args[0] and len(rest) == 1
-    return divides and constant(first.operands[0]) == 1
+    return divides and number(first.operands[0]) == 1
 
 
 def is_power(op: linalg.GenericOp) -> bool:
@@ -84,7 +79,7 @@ def is_power(op: linalg.GenericOp) -> bool:
         return False
     if tuple(ops[0].operands) != arguments or any(c.operands[0] is not a.results[0] for a, c in pairwise(ops)):
         return False
-    return len(ops) == 2 or (constant(ops[1].operands[1]) or 0) > 0
+    return len(ops) == 2 or (number(ops[1].operands[1]) or 0) > 0
 
 
 def scales(op: linalg.GenericOp, powers: SSAValue, inverse: SSAValue) -> bool | None:
@@ -104,7 +99,7 @@ def scales(op: linalg.GenericOp, powers: SSAValue, inverse: SSAValue) -> bool | 
         value, current = current.results[0], next(use.operation for use in current.results[0].uses)
         if isinstance(current, arith.SelectOp):
             chosen, others = True, [each for each in current.operands[1:] if each is not value]
-            if [constant(other) for other in others] != [0]:
+            if [number(other) for other in others] != [0]:
                 return None
         elif not isinstance(current, linalg.YieldOp):
             return None

@@ -16,9 +16,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.arith import TruncIOp
-from relay.dialects.attributes import to_numpy
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering.builder import LoopBuilder
+from relay.lowering.saturating_narrows import splat
 from relay.lowering.shaped import is_vector
 
 PACK = "cvt.pack.sat.{codes}.s32.b32 $0, $1, $2, $3;"
@@ -93,14 +93,6 @@ def clipped(value: SSAValue) -> tuple[SSAValue, str] | None:
             break
         value = inner
     return value, codes
-
-
-def splat(value: SSAValue) -> int | None:
-    """Return the value of a constant whose lanes are all equal; else None."""
-    if not isinstance(value.owner, arith.ConstantOp):
-        return None
-    lanes = to_numpy(value.owner.value).reshape(-1)
-    return int(lanes[0]) if bool((lanes == lanes[0]).all()) else None
 
 
 def lanes_of_type(value: SSAValue) -> range:

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from relay.dialects.attributes import dtype_of
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.dots import ONES, wrapped
+from relay.lowering.gpu.dots import ONES
 from relay.lowering.gpu.matrix import Matrix, Product
 from relay.lowering.gpu.matrix_kernel import MatrixKernel
 from relay.lowering.gpu.matrix_thread import MatrixThread
@@ -28,6 +28,7 @@ from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.tiles import CHUNK, Tile
 from relay.lowering.gpu.warp_products import RoundedProducts, WarpProducts, float_words
 from relay.lowering.indices import below, binary, both, quotient, remainder
+from relay.lowering.scheduling.zero_points import wrapped
 from relay.lowering.shaped import buffer_of, is_vector
 
 FOUR = 4

@@ -15,7 +15,7 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.producers import Nest, Padded
 from relay.lowering.gpu.teams import SUMS, Members, join_of
-from relay.lowering.indices import unravelled
+from relay.lowering.indices import both, unravelled
 from relay.lowering.scheduling.body import Lifter, clone_scalar
 from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, shape_of
 
@@ -201,11 +201,8 @@ class PointEmitter:
             inner.append(place)
             if self.is_wide(index) and isinstance(place, SSAValue):
                 self.wide.add(place)
-        if not conditions:
+        if (condition := both(self.b, conditions)) is None:
             return self.element(source.source, inner)
-        condition = conditions[0]
-        for other in conditions[1:]:
-            condition = self.b.add(arith.AndIOp(condition, other)).result
         if self.selects:
             value = self.element(source.source, inner)
             filled = self.b.broadcast(source.value, self.lanes) if is_vector(value.type) else source.value

@@ -11,19 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.dots import DotEmitter, dot_of
+from relay.lowering.gpu.dots import sums_at
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.row_emitter import RowEmitter, reduce_rows
-from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.gpu.shared_memory import shared_memory, shared_view
 from relay.lowering.gpu.teams import WORD, Members
 from relay.lowering.indices import below, both, minus, when
 from relay.lowering.scheduling.in_turn import Chain, is_reduction
@@ -61,9 +59,7 @@ class KeptRows(PointEmitter):
         super().__init__(b, producers)
         self.weights, self.size = parts.weights, parts.chain.size
         shared = shared_memory(b, parts.weights_bytes(rows))
-        space = buffer_of(shared).memory_space
-        type = MemRefType(buffer_of(self.weights).element_type, [rows * self.size], memory_space=space)
-        self.memory = b.add(memref.ViewOp(shared, b.index(0), [], type)).result
+        self.memory = shared_view(b, shared, buffer_of(self.weights).element_type, rows * self.size)
         self.start: Index = 0
         self.first: Index = 0
 
@@ -126,11 +122,7 @@ class RowAttentionKernel:
         """Emit the reduction `nest` for one element of each query's row, that in column `column`; return the results,
         one per query. `dots`: the largest number of codes that a dot product may read at once; 0 for none."""
         places = [nest.dims([*self.heads, query, column]) for query in self.queries]
-        starts = [self.points.starting(nest, dims)[0] for dims in places]
-        dot = dot_of(nest, self.points.producers, dots) if dots else None
-        if dot is not None:
-            return DotEmitter(self.b, self.points.producers, nest, dot, selects=True).emit(places, starts)
-        return self.points.reduce(nest, places, nest.reduction, starts)
+        return sums_at(self.points, nest, places, dots)
 
     def results(self, column: Index) -> None:
         """Compute and store the attention's results for all queries of the team, in one column: a channel of the

@@ -26,13 +26,11 @@ from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Sche
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.record import Entry, OpSchedule, entries_of, not_scheduled, place_of, threads_of, write
-from relay.lowering.shaped import is_buffer
+from relay.lowering.shaped import VIEWS, is_buffer
 from relay.passes.target_pass import TargetPass
 from relay.target import GpuTarget
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import place
-
-VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
 
 @dataclass(frozen=True)
@@ -212,11 +210,7 @@ class FunctionScheduler:
     def emit(self, chosen: Mapping[Operation, Chosen]) -> None:
         """Emit the function's body as launches, and the operations between them."""
         emission = Emission(LoopBuilder(self.block), self.given, self.fused)
-        for op in self.order:
-            op.detach()
-        for op in self.order:
-            if op not in self.done:
-                self.emit_op(op, emission, chosen)
+        self.emit_ops(self.order, emission, chosen)
         for op in self.done:
             op.erase(safe_erase=False)
         for op in self.block.walk():
@@ -225,6 +219,14 @@ class FunctionScheduler:
         self.given.retire_unread(self.given.copied)
         self.given.erase_retired()
         self.function.update_function_type()
+
+    def emit_ops(self, ops: Sequence[Operation], emission: Emission, chosen: Mapping[Operation, Chosen]) -> None:
+        """Emit the operations of a block, except those that are fused into others."""
+        for op in ops:
+            op.detach()
+        for op in ops:
+            if op not in self.done:
+                self.emit_op(op, emission, chosen)
 
     def emit_op(self, op: Operation, emission: Emission, chosen: Mapping[Operation, Chosen]) -> None:
         """Emit the launch of an operation, or keep the operation unchanged; the contents of branches and loops are
@@ -240,12 +242,8 @@ class FunctionScheduler:
         if isinstance(op, scf.IfOp | scf.WhileOp):
             outer = builder.block
             for block in [block for region in op.regions for block in region.blocks]:
-                builder.block, ops = block, list(block.ops)
-                for inner in ops:
-                    inner.detach()
-                for inner in ops:
-                    if inner not in self.done:
-                        self.emit_op(inner, emission, chosen)
+                builder.block = block
+                self.emit_ops(list(block.ops), emission, chosen)
             builder.block = outer
 
 

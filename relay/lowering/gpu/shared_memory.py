@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import vector
+from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, i8, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects.gpu import AddressSpaceAttr, DynamicSharedMemoryOp, Space
 from relay.lowering.builder import LoopBuilder
@@ -19,6 +19,12 @@ def shared_memory(b: LoopBuilder, size: int) -> SSAValue:
     shared = b.add(DynamicSharedMemoryOp.create(result_types=[SHARED]))
     shared.attributes[SHARED_BYTES] = IntegerAttr(size, i64)
     return shared.result
+
+
+def shared_view(b: LoopBuilder, shared: SSAValue, element: Attribute, count: int) -> SSAValue:
+    """Return the first `count` elements of the block's shared memory, as a buffer of this element type."""
+    type = MemRefType(element, [count], memory_space=SHARED.memory_space)
+    return b.add(memref.ViewOp(shared, b.index(0), [], type)).result
 
 
 def align(op: object, size: int = 16) -> None:

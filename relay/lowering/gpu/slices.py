@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import MemRefType, i32
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index
 from relay.lowering.gpu.matrix_thread import MatrixThread
-from relay.lowering.gpu.shared_memory import align
-from relay.lowering.shaped import buffer_of
+from relay.lowering.gpu.shared_memory import align, shared_view
 
 VECTOR = 4
 """The number of sums that are written, or read, at once."""
@@ -28,8 +27,7 @@ class Exchange:
         self.t, self.b, self.groups = thread, thread.b, groups
         self.each = len(groups[0]) // VECTOR
         words = thread.tile.slices * thread.tile.rows * thread.tile.columns
-        type = MemRefType(i32, [words], memory_space=buffer_of(thread.shared).memory_space)
-        self.words = self.b.add(memref.ViewOp(thread.shared, self.b.index(0), [], type)).result
+        self.words = shared_view(self.b, thread.shared, i32, words)
 
     def place(self, slice: Index, group: int, vector: int) -> Index:
         """Return the offset in shared memory, in 32-bit words, at which vector `vector` (`VECTOR` sums) of this

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import Float32Type, MemRefType, i8, i16, i32
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import Float32Type, i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, Loop, LoopBuilder
 from relay.lowering.gpu.producers import Nest, Padded
-from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.gpu.shared_memory import shared_memory, shared_view
 from relay.lowering.indices import below, minus, quotient, remainder, when
 from relay.lowering.scheduling.affine import coefficients
 from relay.lowering.scheduling.reduction import IDEMPOTENT
-from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of
+from relay.lowering.shaped import is_buffer, is_vector, scalar_of
 from relay.target.costs import GpuCosts
 from relay.target.record import WARP
 
@@ -227,8 +227,7 @@ class Members:
         """Reserve `count` words of the block's shared memory; return the number of the first one, and the memory."""
         start, self.used = self.used, self.used + count
         shared = shared_memory(self.b, self.used * WORD)
-        type = MemRefType(i32, [self.used], memory_space=buffer_of(shared).memory_space)
-        return start, self.b.add(memref.ViewOp(shared, self.b.index(0), [], type)).result
+        return start, shared_view(self.b, shared, i32, self.used)
 
 
 def as_word(b: LoopBuilder, value: SSAValue) -> SSAValue:

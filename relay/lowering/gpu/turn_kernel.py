@@ -22,7 +22,6 @@ from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects.builtin import UnitAttr, i32, i64
 from xdsl.ir import SSAValue
 
-from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import INDEX, ROLLED, Index, LoopBuilder
 from relay.lowering.gpu.bulk_copies import ACQUIRE, ARRIVED, INIT, BulkCopies
 from relay.lowering.gpu.matrix import BARRIER_BYTES
@@ -30,7 +29,7 @@ from relay.lowering.gpu.matrix_kernel import MatrixKernel
 from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.teams import EVERYONE
 from relay.lowering.gpu.tiles import GROUPS
-from relay.lowering.gpu.warpgroup_products import GROUP, UNIT, VISIBLE, WAIT, GroupProducts, instruction, tied
+from relay.lowering.gpu.warpgroup_products import GROUP, UNIT, WAIT, GroupProducts, instruction, tied
 from relay.lowering.indices import binary, both, minus, when
 from relay.target.record import WARP
 
@@ -97,16 +96,8 @@ class Ring(BulkCopies):
         warps of the other group arrive at it when they have started the last product of their tile."""
         return self.b.plus(self.free(self.m.tile.stages), self.b.times(group, BARRIER_BYTES))
 
-    def start(self) -> None:
-        """Emit the initialisation of the barriers in shared memory and the fence for tensor maps, and set `first`, the
-        condition that the current thread is the one that requests copies."""
-        b, t = self.b, self.t
-        self.memory = t.pointer(t.shared)
-        self.addresses = [t.pointer(map) for map in self.maps]
-        self.first = t.below(minus(b, t.number, GROUPS * GROUP), 1)
-        when(b, self.first, self.begin)
-        instruction(b, VISIBLE)
-        b.add(BarrierOp.create())
+    def from_requester(self) -> Index:
+        return minus(self.b, self.t.number, GROUPS * GROUP)
 
     def begin(self) -> None:
         """Initialise the barriers, and make the tensor maps visible to the copy engine by a fence."""
@@ -152,7 +143,7 @@ class TurnKernel(MatrixKernel):
         b = self.b
         here = MatrixThread(b, self.m, block, thread)
         ring = Ring(here, self.factors, 0, True)
-        ring.start()
+        ring.connect()
         group = self.same_in_warp(here.div(thread, GROUP))
         groups = here.below(group, GROUPS)
         when(b, groups, partial(self.consume, ring, block, group, unravel), partial(self.request_copies, ring, block))
@@ -178,7 +169,7 @@ class TurnKernel(MatrixKernel):
         its warps requests the copies to shared memory."""
         b = self.b
         instruction(b, GIVE)
-        one = ring.t.below(minus(b, ring.t.number, GROUPS * GROUP), WARP)
+        one = ring.t.below(ring.from_requester(), WARP)
         when(b, one, partial(self.produce, ring, block))
 
     def tile_of(self, ring: Ring, item: Index, thread: Index) -> Ring:

@@ -14,7 +14,7 @@ from relay.lowering.builder import Index
 from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.depthwise_dots import depthwise_dot_of
 from relay.lowering.gpu.depthwise_dots import emit as depthwise_sums
-from relay.lowering.gpu.dots import LEAST_DOT, DotEmitter, dot_of
+from relay.lowering.gpu.dots import LEAST_DOT, DotEmitter, dot_of, sums_at
 from relay.lowering.gpu.grids import teams, threads
 from relay.lowering.gpu.points import PointEmitter, Producer, inlined
 from relay.lowering.gpu.producers import Nest
@@ -152,12 +152,7 @@ class Reduction(Strategy[ReductionSchedule]):
             start = b.times(at[found.along], schedule.points)
             places = [[*at[: found.along], b.plus(start, n), *at[found.along + 1 :]] for n in range(schedule.points)]
             inner = [found.nest.dims(place) for place in places]
-            starts = [points.starting(found.nest, dims)[0] for dims in inner]
-            dot = dot_of(found.nest, producers, schedule.dot) if schedule.dot else None
-            if dot is not None:
-                sums += DotEmitter(b, producers, found.nest, dot, selects=True).emit(inner, starts)
-            else:
-                sums += points.reduce(found.nest, inner, found.nest.reduction, starts)
+            sums += sums_at(points, found.nest, inner, schedule.dot)
             points.special = special
             for place in places:
                 dims = nest.dims(place)
