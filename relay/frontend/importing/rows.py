@@ -46,9 +46,7 @@ def rows_of(importer: TensorBuilder, table: Rows, indices: SSAValue, mode: str) 
         found = importer.call(relay.BitwiseAndOp, found, mask)
     if ends.shape != codes.shape:
         found = importer.reshape(found, [*outer, ends.shape[1]])
-        zero, one = ([number] * (len(outer) + 1) for number in (0, 1))
-        bounds = {"begin": zero, "end": [*outer, codes.shape[1]], "strides": one}
-        found = importer.call(relay.StridedSliceOp, found, **bounds)
+        found = importer.slice(found, {len(outer): (0, codes.shape[1])})
     found = importer.reshape(found, [*outer, blocks, codes.shape[1] // blocks])
     steps = importer.cast(found, f32)
 
