@@ -113,7 +113,9 @@ def fuzz(check: Callable[[int], str], cases: Iterable[int]) -> None:
 
 def test_every_pass_has_its_place() -> None:
     lowering = {each.name for each in default_pipeline() if each.name in PASSES}
-    assert {*SAME_LEVEL, *CHANGES_NUMBERS, *PRINTS, *GPU, *ON_REQUEST, *MAKES_STATES, *lowering} == {*PASSES}
+    placed = {*SAME_LEVEL, *CHANGES_NUMBERS, *PRINTS, *GPU, *ON_REQUEST, *MAKES_STATES, *lowering}
+    assert not {*PASSES} - placed, "add it to SAME_LEVEL if it keeps numbers, else to the list above that fits"
+    assert not placed - {*PASSES}, "there is no such pass any more"
 
 
 def test_passes_keep_numbers() -> None:

@@ -27,5 +27,7 @@ def test_the_page_is_up_to_date() -> None:
 @pytest.mark.parametrize("dialect", dialects(), ids=lambda dialect: dialect.name)
 def test_every_op_says_what_it_computes(dialect: Dialect) -> None:
     names = {op.name for op in dialect.operations}
+    silent = sorted(op.name for op in dialect.operations if not op.__dict__.get("__doc__"))
+    assert not silent, f"write what {', '.join(silent)} computes in the docstring of the class"
     assert names <= set(TEXTS), "run python docs/generate.py"
     assert not [name for name in sorted(names) if "`" not in TEXTS[name]], "write the formula in `...`"
