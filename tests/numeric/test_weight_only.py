@@ -408,3 +408,15 @@ def test_exported_c_has_weights_of_floats(tmp_path: Path):
     exported.compile()
     for found, best in zip(exported.run(net.inputs), wanted, strict=True):
         assert np.abs(found - best).max() <= 1e-5 * np.abs(best).max()
+
+
+def test_rows_of_codes_that_end_within_a_byte_are_looked_up_for_any_number_of_indices():
+    litert_models = pytest.importorskip("tests.numeric.litert_models", reason="LiteRT's schema builds the file")
+    rng, T = np.random.default_rng(3), litert_models.T
+    codes = rng.integers(-8, 8, (6, 5)).astype(np.int8)
+    tensors = [T([4], "int32"), T(codes, "int4", [0.25])]
+    case = litert_models.Case("EMBEDDING_LOOKUP", tensors, [T([4, 5], "float32")], "", {}, 5, (), {})
+    exe = relay.build(case.model(), shapes={"in0": ("n",)})
+    for count in (1, 7):
+        places = rng.integers(0, 6, count).astype(np.int32)
+        assert np.array_equal(np.asarray(exe.run(places)), codes[places] * np.float32(0.25))
