@@ -119,7 +119,9 @@ class RelayOptMain(xDSLOptMain):
         )
         options.add_argument("--list-passes", action="store_true", help="print what each pass does, xDSL's included")
         options.add_argument(
-            "--list-patterns", action="store_true", help="print the patterns of legalize (for --attach-target)"
+            "--list-patterns",
+            action="store_true",
+            help="print the rewrite patterns of legalize for the target of --attach-target",
         )
         irdl = "print relay's dialects, and the dialect NAME if given, in IRDL, which mlir-opt --irdl-file reads"
         options.add_argument("--emit-irdl", nargs="?", const="", metavar="NAME", help=irdl)

@@ -11,7 +11,8 @@ Complete = Callable[[Context, Parameter, str], list[CompletionItem]]
 
 UNPROCESSED: object
 
-class Parameter: ...
+class Parameter:
+    opts: list[str]
 
 class Context:
     obj: Any
@@ -21,6 +22,7 @@ class Context:
 
 class Command:
     epilog: str | None
+    params: list[Parameter]
     def main(
         self, args: Sequence[str] | None = ..., prog_name: str | None = ..., *, standalone_mode: bool
     ) -> object: ...

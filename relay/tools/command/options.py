@@ -77,11 +77,14 @@ def completing(names: Names) -> Callable[[click.Context, click.Parameter, str], 
 
 
 class ModelCommand(click.RichCommand):
-    """A command that takes a model; its help ends with the known formats, targets, `--numerics` and external
-    compilers."""
+    """A command that takes a model; its help ends with the known formats, and the names that its options `--target`,
+    `--numerics` and `--external` take."""
 
     def format_help(self, ctx: click.Context, formatter: Any) -> None:
-        lists = {"Formats": formats, "Targets": targets, "--numerics": profiles, "--external": compilers}
+        lists: dict[str, Names] = {"Formats": formats}
+        for option, names in {"--target": targets, "--numerics": profiles, "--external": compilers}.items():
+            if any(option in each.opts for each in self.params):
+                lists[option] = names
         self.epilog = "\n\n".join(f"{title}: {', '.join(names())}" for title, names in lists.items())
         super().format_help(ctx, formatter)
 
@@ -96,9 +99,10 @@ IMPORT_OPTIONS = (
     click.option("--outputs-of", "tensors", metavar="A,B",
                  help="return these tensors of the model, given by name or number, instead of its outputs"),
 )  # fmt: skip
+TARGET = click.option("--target", default="llvm", metavar="TARGET", shell_complete=completing(targets),
+                      help="the target to compile for (default: llvm, this machine)")  # fmt: skip
 MODEL_OPTIONS = (
-    click.option("--target", default="llvm", metavar="TARGET", shell_complete=completing(targets),
-                 help="the target to compile for (default: llvm, this machine)"),
+    TARGET,
     *IMPORT_OPTIONS,
     click.option("--external", metavar="A,B", shell_complete=completing(compilers),
                  help="external compilers for the operators that they support; relay compiles the others"),

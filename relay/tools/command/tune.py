@@ -7,7 +7,6 @@ from typing import Any
 
 import rich_click as click
 
-from relay.errors import InvalidArgument
 from relay.tools.command import options
 
 
@@ -22,7 +21,8 @@ from relay.tools.command import options
 @click.option(
     "--seed", type=click.IntRange(0), metavar="N", default=0, help="seed of the random choice of schedules (default: 0)"
 )
-@options.model_options
+@options.TARGET
+@options.import_options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, model: str, output: str, as_json: bool, **chosen: Any) -> None:
@@ -31,9 +31,6 @@ def command(manner: options.Manner, model: str, output: str, as_json: bool, **ch
     import relay
 
     build, rest = options.arguments_of(chosen)
-    one_thread = build.pop("num_threads", 1) == 1
-    if more := sorted(set(build) - {"target", "batch", "frontend"}) or ["num_threads"] * (not one_thread):
-        raise InvalidArgument("tune", f"takes no {', '.join(more)}", "it measures one kernel at a time on one thread")
     known = relay.Records.load(output) if Path(output).exists() else relay.Records({})
     found = relay.tune(options.module(model, build), build.get("target", "llvm"), **rest)
     (known | found).save(output)
