@@ -101,5 +101,6 @@ METHODS = ("missing", "before_annotation", "on_functions", "cost", "regions", "c
 
 def exact_part(compiler: Compiler) -> Compiler:
     """The compiler, wrapped to refuse every entry and op that is not exact."""
-    facts = {key: getattr(compiler, key) for key in (*FACTS, *METHODS)}
-    return type("ExactPart", (_ExactPart,), facts)(compiler)
+    facts = {key: getattr(compiler, key) for key in FACTS}
+    methods = {key: staticmethod(getattr(compiler, key)) for key in METHODS}
+    return type("ExactPart", (_ExactPart,), facts | methods)(compiler)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 import relay
 from relay.byoc import Artifact, BuildInfo, Compiler
 from relay.byoc.c import artifact as of_c
 from relay.byoc.patterns import Entry, is_op, wildcard
 from relay.byoc.registry import COMPILERS, register
+from relay.byoc.settings import exact_part
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.runtime import loaders
 from relay.runtime.loaders import Native
@@ -135,3 +137,21 @@ def test_a_shortened_shared_object_is_not_loaded() -> None:
     assert of_c.read(whole, "f")[1] == b"code" * 100
     with pytest.raises(Malformed, match="is damaged: the shared object is not what was compiled"):
         of_c.read(whole[:-7], "f")
+
+
+def test_the_exact_part_of_a_compiler_calls_its_methods_as_they_are():
+    """Also static ones, and functions that stand on the instance."""
+
+    class Other(Compiler):
+        name = "other"
+
+        @staticmethod
+        def missing() -> str:
+            return "a library"
+
+        def cost(self, ops: Sequence[Operation]) -> float:
+            return 2.0
+
+    compiler = Other()
+    part = exact_part(compiler)
+    assert (part.missing(), part.cost([]), part.regions([])) == ("a library", 2.0, [[]])

@@ -82,7 +82,8 @@ FORWARD = ("convolution", "eltwise", "pooling", "softmax", "resampling")
 def describe(library: Library, memories: Memories, step: Step, attributes: c_void_p) -> c_void_p:
     """Create the description of a step's primitive."""
     sources, result = [memories.description(tensor) for tensor in step.sources], memories.description(step.result)
-    engine, inference, algorithm = library.engine, c_int(INFERENCE), c_int(ALGORITHMS.get(step.algorithm, 0))
+    engine, inference = library.engine, c_int(INFERENCE)
+    algorithm = c_int(ALGORITHMS[step.algorithm] if step.algorithm else 0)
     weights = step.weights and library.description(step.weights.shape, step.weights.dtype, None)
     bias = c_void_p() if step.bias is None else memories.description(step.bias)
     options = step.options
@@ -91,6 +92,8 @@ def describe(library: Library, memories: Memories, step: Step, attributes: c_voi
         return [Dims(*options[name]) for name in names]
 
     match step.kind:
+        case "convolution" | "matmul" if weights is None:
+            raise KeyError("weights")
         case "convolution":
             ends = dims("strides", "dilations", "before", "after")
             given = (engine, inference, c_int(DIRECT), *sources, weights, bias, result, *ends)
@@ -116,7 +119,7 @@ def describe(library: Library, memories: Memories, step: Step, attributes: c_voi
             array = (c_void_p * len(sources))(*sources)
             given = (engine, result, c_int(len(sources)), c_int(options["axis"]), array)
         case _:
-            raise AssertionError(f"there is no primitive {step.kind}")
+            raise KeyError(step.kind)
     name = f"{step.kind}_forward" if step.kind in FORWARD else step.kind
     return library.make(f"{name}_primitive_desc_create", *given, attributes)
 
