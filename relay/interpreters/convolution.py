@@ -12,7 +12,7 @@ from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.element_types import wider_dtype
 from relay.dialects.layout import Layout
 from relay.interpreters.arithmetic import Dtype
-from relay.interpreters.meaning import Meanings, number
+from relay.interpreters.meaning import Meanings, number, padded
 from relay.interpreters.nn import centred, in_layout, matrix_product
 
 ConvTranspose = relay.ConvTransposeNd | qnn.Conv2dTransposeOp
@@ -45,11 +45,11 @@ def products(parts: Sequence[Array], matrices: Sequence[Array], out: Dtype) -> A
 def conv(op: relay.ConvNd, data: Array, kernel: Array) -> Array:
     data, kernel = channels_last(op, data, kernel)
     groups, out = op.groups.value.data, wider_dtype(dtype_of(op.out_dtype))
-    padded = np.pad(data, [(0, 0), *op.each_padding(), (0, 0)])
+    image = padded(data, [(0, 0), *op.each_padding(), (0, 0)])
     spatial = [op.extent(n, k, axis) for axis, (n, k) in enumerate(sizes(data, kernel))]
     total = np.zeros((data.shape[0], *spatial, kernel.shape[0]), out)
     for place in np.ndindex(*kernel.shape[1:-1]):
-        under = padded[cell_slices(place, spatial, op.each_stride(), op.each_dilation())]
+        under = image[cell_slices(place, spatial, op.each_stride(), op.each_dilation())]
         matrices = np.split(kernel[(slice(None), *place)], groups)
         total += products(np.split(under, groups, axis=-1), matrices, out)
     return in_layout(total, Layout.parse(f"N{op.SPATIAL}C"), op.result_axes)

@@ -49,6 +49,13 @@ def along(parameter: Array, axis: int, rank: int) -> Array:
     return parameter.reshape(shape)
 
 
+def padded(array: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
+    """The array in C order, with (before, after) more elements along each axis as `numpy.pad` makes them; not copied if
+    all widths are 0. The order decides in which order float sums are added."""
+    array = np.asarray(array, order="C")
+    return np.pad(array, widths, **how) if any(map(any, widths)) else array
+
+
 def number(attr: IntegerAttr[Any] | None) -> int:
     """The value of an optional integer property; 0 if it is absent."""
     return 0 if attr is None else attr.value.data

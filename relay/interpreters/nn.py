@@ -13,7 +13,7 @@ from relay.dialects.element_types import wider_dtype
 from relay.dialects.layout import Layout, steps
 from relay.interpreters.arithmetic import Dtype
 from relay.interpreters.elementwise import exp
-from relay.interpreters.meaning import Meaning, Meanings, along, number
+from relay.interpreters.meaning import Meaning, Meanings, along, number, padded
 
 PATCH_ELEMENTS = 1 << 23
 """The largest number of elements in one block of patches; it bounds the memory that a convolution takes."""
@@ -88,15 +88,15 @@ def nhwc(op: relay.Conv2dBase, data: Array, kernel: Array, separable: bool) -> A
     convolved by itself). All layouts use this function, so that floats are added in the same order."""
     strides, dilation = int_values(op.strides), int_values(op.dilation)
     top, left, bottom, right = int_values(op.padding)
-    padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    image = padded(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
     out = wider_dtype(dtype_of(op.out_dtype))
     if separable:
-        return depthwise(padded, kernel, strides, dilation, out)
+        return depthwise(image, kernel, strides, dilation, out)
     groups, outputs, depth = op.groups.value.data, kernel.shape[0], kernel.shape[3]
     step = outputs // groups
     parts = [
         dense_windows(
-            padded[..., g * depth : (g + 1) * depth], kernel[g * step : (g + 1) * step], strides, dilation, out
+            image[..., g * depth : (g + 1) * depth], kernel[g * step : (g + 1) * step], strides, dilation, out
         )
         for g in range(groups)
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values, to_numpy
-from relay.interpreters.meaning import Meanings
+from relay.interpreters.meaning import Meanings, padded
 from relay.interpreters.nn import channels_last
 
 
@@ -22,15 +22,15 @@ MODES: dict[str, Literal["symmetric", "reflect", "edge"]] = {
 
 
 def mirror_pad(op: relay.MirrorPadOp, x: Array) -> Array:
-    return np.pad(x, op.widths(), MODES[op.mode.data])
+    return padded(x, op.widths(), mode=MODES[op.mode.data])
 
 
 def space_to_batch_nd(op: relay.SpaceToBatchNdOp, x: Array) -> Array:
     """Pad the data, and move the elements at each position of a block into a batch of their own."""
     blocks, rest = op.blocks(), x.ndim - 1 - len(op.blocks())
-    padded = np.pad(x, [(0, 0), *op.widths(), *[(0, 0)] * rest], constant_values=to_numpy(op.pad_value).item())
+    image = padded(x, [(0, 0), *op.widths(), *[(0, 0)] * rest], constant_values=to_numpy(op.pad_value).item())
     parts = [
-        padded[(slice(None), *(slice(i, None, block) for i, block in zip(place, blocks, strict=True)))]
+        image[(slice(None), *(slice(i, None, block) for i, block in zip(place, blocks, strict=True)))]
         for place in np.ndindex(*blocks)
     ]
     return np.concatenate(parts)

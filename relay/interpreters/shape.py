@@ -6,7 +6,7 @@ import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values, to_numpy
-from relay.interpreters.meaning import Meanings
+from relay.interpreters.meaning import Meanings, padded
 
 
 def constant(op: relay.ConstantOp) -> Array:
@@ -45,7 +45,7 @@ def gather_nd(op: relay.GatherNdOp, x: Array, indices: Array) -> Array:
 
 
 def pad(op: relay.PadOp, x: Array) -> Array:
-    return np.pad(x, op.widths(), constant_values=to_numpy(op.pad_value))
+    return padded(x, op.widths(), constant_values=to_numpy(op.pad_value))
 
 
 MEANINGS: Meanings = {

@@ -203,6 +203,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "REDUCE_MAX 'out0': takes no INT8, FLOAT32": lambda: two(
         "REDUCE_MAX", codes(2, 2), ints(1), f32(2), "ReducerOptions"
     ),
+    "MEAN 'out0': nothing is reduced": lambda: two("MEAN", codes(0, 2), ints(0), codes(2), "ReducerOptions"),
     "nothing is reduced": lambda: two("SUM", f32(0, 2), ints(0), f32(2), "ReducerOptions"),
     "ARG_MAX 'out0': takes no INT8, FLOAT32": lambda: two("ARG_MAX", codes(2, 2), ints(1), f32(2), "ArgMaxOptions"),
     "an index along axes (0, 1)": lambda: two("ARG_MAX", codes(2, 2), ints(0, 1), T([2], "int32"), "ArgMaxOptions"),

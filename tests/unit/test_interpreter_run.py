@@ -146,3 +146,17 @@ def test_evaluate_gives_arrays_of_rank_0() -> None:
     assert op is not None
     (result,) = evaluate(op, [np.array(100, np.int8)] * 2)
     assert isinstance(result, np.ndarray) and result.dtype == np.int8 and result.tolist() == -56
+
+
+def test_padding_of_rank_0_and_of_any_order_in_memory() -> None:
+    nothing = 'relay.nn.mirror_pad %x {pad_width = array<i64>, mode = "EDGE"} : (tensor<f32>) -> tensor<f32>'
+    text = f"func.func @main(%x: tensor<f32>) -> tensor<f32> {{ %r = {nothing} func.return %r : tensor<f32> }}"
+    assert run(IRModule.parse(text), [np.array(3, np.float32)])[0] == 3
+    mod = IRModule.parse("""func.func @main(%x: tensor<40x50x60xf32>) -> tensor<42x50x60xf32> {
+      %r = relay.nn.mirror_pad %x {pad_width = array<i64: 1, 1, 0, 0, 0, 0>, mode = "EDGE"}
+        : (tensor<40x50x60xf32>) -> tensor<42x50x60xf32>
+      func.return %r : tensor<42x50x60xf32>
+    }""")
+    x = np.random.default_rng(0).standard_normal((40, 50, 60), np.float32)
+    sums = {float(run(mod, [array])[0].sum()) for array in (x, np.asfortranarray(x))}
+    assert len(sums) == 1, "numpy adds in the order of the memory"

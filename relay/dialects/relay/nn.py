@@ -214,8 +214,8 @@ class WeightOnlyDenseOp(OneResultOp):
 
     name = "relay.nn.weight_only_dense"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("codes", "scales", "zero_points")
-    CODE_BITS: ClassVar[tuple[int, ...]] = (2, 4, 8)
     INDEPENDENT: ClassVar[slice] = slice(-1)
+    CODE_BITS: ClassVar[tuple[int, ...]] = (2, 4, 8)
     """The widths in bits to which codes are packed."""
     data_bits = opt_prop_def(IntegerAttr)
     data = operand_def(TENSOR)

@@ -134,7 +134,8 @@ def outline(launch: gpu.LaunchOp, name: str, again: Set[Operation]) -> upstream.
         asyncDependencies=[],
     )
     call.location = launch.location
-    Rewriter.replace_op(launch, call, [], safe_erase=False)
+    Rewriter.insert_op(call, InsertPoint.before(launch))
+    Rewriter.erase_op(launch, safe_erase=False)
     return kernel
 
 

@@ -139,7 +139,7 @@ class Epilogue:
 
     def flatten_points(self) -> None:
         """Merge all dimensions but the channels into one, so that the epilogue is indexed by (pixel, channel), if every
-        operand has one element per pixel and channel, one per channel, or a single one. Return whether they have."""
+        operand has one element per pixel and channel, one per channel, or a single one."""
         if by_points(self.accesses, self.rank):
             self.inputs = [self.flat(a) for a in self.inputs]
             self.outputs = [self.flat(a) for a in self.outputs]

@@ -24,6 +24,8 @@ def mean(importer: Importer, node: Node) -> list[SSAValue]:
     left, so that little precision is lost, and then divided by the number of elements."""
     data, out = node.input(0), node.output()
     count = math.prod(data.shape[axis] for axis in node.axes(node.input(1), len(data.shape)))
+    if count == 0:
+        raise node.unsupported("nothing is reduced")
     if data.type == out.type == "FLOAT32":
         total = reduced(importer, node, SumOp)
         return [importer.call(DivideOp, total, importer.scalar(count, total))]
