@@ -113,7 +113,7 @@ def test_few_rows_are_not_packed():
     assert not any("packed at run time" in text for text in choices(net))
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.ci) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_few_rows_of_floats_with_any_schedule(seed: int):
     net = products("f32", FEW)
     module = net.module()

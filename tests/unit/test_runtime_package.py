@@ -23,7 +23,7 @@ def writer() -> ModuleType:
 def test_it_names_nothing_that_it_lacks(tmp_path: Path):
     package = writer().write(tmp_path)
     code = {path: path.read_text() for path in package.rglob("*.py")}
-    assert sum(map(len, code.values())) < 500_000
+    assert sum(map(len, code.values())) < 520_000
     for path, text in code.items():
         assert not re.search(r"^\s*(?:from|import) relay\b", text, re.MULTILINE), path
     modules = {".".join(path.relative_to(tmp_path).with_suffix("").parts).removesuffix(".__init__") for path in code}
