@@ -36,14 +36,20 @@ def installed(name: str) -> None:
 
 
 def whole(mod: relay.IRModule, name: str, options: Mapping[str, object] | None = None) -> FuncOp | None:
-    """The one function that is the module for this compiler; None if it leaves an op to the host. Nothing is pruned."""
+    """The one function that is the module for this compiler, with the module's arguments and results in their order;
+    None if it leaves an op to the host. Nothing is pruned."""
     parts = relay.IRModule(mod.op.clone())
     settings.write(parts.op, {name: dict(options or {})})
     for step in (MergeComposite(name), AnnotateTarget(name), MergeCompilerRegions(), PartitionGraph()):
         step.apply(make_context(), parts.op)
     functions = [f for f in parts.functions.values() if f.attributes.get("compiler") == StringAttr(name)]
-    names = {op.name for op in parts["main"].body.block.ops}
-    return functions[0] if len(functions) == 1 and names == {"func.call", "func.return"} else None
+    main = parts["main"].body.block
+    ops = [*main.ops]
+    if len(functions) != 1 or [op.name for op in ops] != ["func.call", "func.return"]:
+        return None
+    call, end = ops
+    same = [*call.operands] == [*main.args] and [*end.operands] == [*call.results]
+    return functions[0] if same else None
 
 
 class Session:
