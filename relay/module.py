@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.hints import isa
 
@@ -139,8 +140,7 @@ class IRModule:
             self.op.body.block.add_op(new)
         else:
             self.op.body.block.insert_op_before(new, old)
-            old.detach()
-            old.erase()
+            Rewriter.erase_op(old)
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the functions. If the caller unpacks the module, as scripts for TVM do in `mod,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from os.path import abspath
 
 import numpy as np
-from xdsl.dialects.builtin import FunctionType, TensorType
+from xdsl.dialects.builtin import TensorType
 
 from relay import signature
 from relay.arguments import every, is_list, is_mapping, mapping, shown
@@ -200,8 +200,7 @@ def _insert_arguments(module: IRModule, infos: Mapping[int, TensorInfo]) -> None
     for index, info in infos.items():
         main.body.block.insert_arg(TensorType(element_type(info.dtype), info.shape), index)
         inputs.insert(index, info)
-    types = [argument.type for argument in main.body.block.args]
-    main.properties["function_type"] = FunctionType.from_lists(types, main.function_type.outputs.data)
+    main.update_function_type()
     signature.write(main, inputs, outputs)
 
 

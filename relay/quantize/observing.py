@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay import signature
 from relay.dialects.attributes import WeightAttr
@@ -36,12 +37,9 @@ def returning(function: FuncOp, values: Sequence[SSAValue]) -> IRModule:
     block = clone.body.block
     last = block.last_op
     assert isinstance(last, ReturnOp)
-    last.detach()
-    last.erase()
+    Rewriter.erase_op(last)
     block.add_op(ReturnOp(*results))
-    clone.properties["function_type"] = FunctionType.from_lists(
-        [argument.type for argument in block.args], [value.type for value in results]
-    )
+    clone.update_function_type()
     for key in (signature.INPUTS, signature.OUTPUTS):
         clone.attributes.pop(key, None)
     module = IRModule(ModuleOp([clone]))

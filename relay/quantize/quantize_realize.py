@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
@@ -89,9 +89,7 @@ def codes_at_edges(function: FuncOp) -> None:
         if isinstance(op := value.owner, qnn.DequantizeOp) and to_numpy(op.scale).size == 1 and info.kind == "output":
             outputs[position] = _as_codes(info, op, op.input)
             last.operands[position] = op.input
-    function.properties["function_type"] = FunctionType.from_lists(
-        [argument.type for argument in block.args], [value.type for value in last.operands]
-    )
+    function.update_function_type()
     signature.write(function, inputs, outputs)
     erase_dead(function.body.walk())
 

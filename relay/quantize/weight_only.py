@@ -12,6 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, ReducedPrecisionFloatType, f32, f64
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
@@ -108,8 +109,7 @@ def replace(op: Product, data: SSAValue, weights: Array, codes: Array, scales: A
     constant = op.operands[1].owner
     new.replace(PatternRewriter(op), made.result)
     if isinstance(constant, relay.ConstantOp) and not any(constant.result.uses):
-        constant.detach()
-        constant.erase()
+        Rewriter.erase_op(constant)
 
 
 def narrowed(blocks: Array, form: int | ReducedPrecisionFloatType) -> tuple[Array, Array, int]:

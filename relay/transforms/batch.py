@@ -15,7 +15,7 @@ from typing import SupportsIndex
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FileLineColLoc, FunctionType, NameLoc, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FileLineColLoc, NameLoc, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -197,10 +197,7 @@ class _Batch:
                 raise self.does_not_fit(op, f"{found[0]} follows from its inputs, not {wanted[0]}")
             op.set_result_types(found)
             self.batched.update(op.results)
-        returned = self.block.last_op
-        assert returned is not None, "the function returns"
-        types = [argument.type for argument in self.block.args]
-        self.function.properties["function_type"] = FunctionType.from_lists(types, returned.operand_types)
+        self.function.update_function_type()
 
     def resize(self, op: TensorOp) -> None:
         """Adapt properties that name the size of the leading axis, and indices that number its rows."""

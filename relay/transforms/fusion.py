@@ -7,6 +7,7 @@ from math import prod
 
 from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType, IntegerType, Signedness, f32, i8
 from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from relay.dialects import relay
@@ -117,8 +118,7 @@ def recompute(block: Block) -> None:
                 if operand is op.results[0]:
                     user.operands[index] = copy.results[0]
         if numbers:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 def of_numbers(op: Operation) -> bool:

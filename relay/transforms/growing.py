@@ -15,7 +15,7 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -503,9 +503,6 @@ class Growing:
             inputs[argument] = replace(inputs[argument], kind="state", shape=shape(block.args[argument]))
             outputs[result] = inputs[argument]
         counter = signature.TensorInfo(self.name, (1,), np.dtype(np.int64), "state")
-        end = block.last_op
-        assert end is not None
-        types = [argument.type for argument in block.args], [value.type for value in end.operands]
-        function.properties["function_type"] = FunctionType.from_lists(*types)
+        function.update_function_type()
         function.attributes.pop(SYMBOLS, None)
         signature.write(function, [*inputs, counter], [*outputs, counter])

@@ -8,6 +8,7 @@ from typing import ClassVar
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.rewriter import Rewriter
 
 from relay.errors import InvalidArgument
 from relay.passes import Pass
@@ -40,5 +41,4 @@ class RemoveUnusedFunctions(Pass):
                 todo += [call.callee.string_value() for call in calls(functions[name])]
         for name, function in functions.items():
             if name not in used:
-                function.detach()
-                function.erase()
+                Rewriter.erase_op(function)

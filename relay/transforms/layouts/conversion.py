@@ -10,6 +10,7 @@ from math import prod
 
 from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects import relay
 from relay.dialects.layout import Layout, steps
@@ -111,8 +112,7 @@ class Rewriting:
                 self.values[before] = {self.rules.target(before): after}
             dead.append(op)
         for op in reversed(dead):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
     def stay(self, op: Operation) -> None:
         """Keep an op unconverted, with operands in its old layouts."""
