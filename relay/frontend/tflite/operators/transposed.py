@@ -12,7 +12,7 @@ from relay.dialects.relay import Conv2dTransposeOp, Conv3dOp, Conv3dTransposeOp
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
-from relay.frontend.tflite.operators.convolution import add_bias
+from relay.frontend.tflite.operators.convolution import add_bias, strides_and_padding
 from relay.frontend.tflite.scales import window_padding
 from relay.frontend.tflite.table import operator
 
@@ -70,13 +70,9 @@ def conv_3d(importer: Importer, node: Node) -> list[SSAValue]:
     _floats(node, data, kernel, bias)
     strides, dilation = _steps(node)
     sizes = node.shape(data, 5)[1:4], node.shape(kernel, 5)[:3]
-    padding = [
-        window_padding(node.word("padding"), *numbers) for numbers in zip(*sizes, strides, dilation, strict=True)
-    ]
     properties: dict[str, Attribute] = {
-        "strides": ints(strides),
+        **strides_and_padding(node, *sizes, strides, dilation),
         "dilation": ints(dilation),
-        "padding": ints([before for before, _ in padding] + [after for _, after in padding]),
         "kernel_layout": StringAttr("DHWIO"),
         "out_dtype": f32,
     }
