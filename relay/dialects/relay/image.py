@@ -95,7 +95,8 @@ class Resize2dOp(ImageOp):
     extrapolation_value = prop_def(FloatAttr, default_value=NOTHING)
 
     def infer(self) -> Sequence[Type]:
-        type, _ = tensor(self.data).element_type, self.axes
+        self.sizes()  # of a wrong layout nothing else is reported
+        type = tensor(self.data).element_type
         if self.coordinate_transformation_mode is None:
             require(self.method.data in ("linear", "nearest_neighbor"), f"{self.name}: unknown method {self.method}")
             both = self.align_corners.value.data and self.half_pixel_centers.value.data
