@@ -21,9 +21,7 @@ from relay.dialects.attributes import ints
 from relay.dialects.relay import AbsOp, ReshapeOp, TransposeOp
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend import from_onnx, from_pytorch, from_tflite, import_model, saved_model
-from relay.frontend.importing.builder import Place
 from relay.frontend.importing.formats import FORMATS, detect
-from relay.frontend.importing.problems import Problems
 from relay.module import IRModule
 from relay.tools.relay_opt import main
 from tests.numeric.litert_models import Case, joined
@@ -469,33 +467,3 @@ def test_a_file_that_cannot_be_read_is_told_by_its_name(name: str, said: str, tm
 
 def test_the_importers_are_listed():
     assert {"from_tflite", "import_model", "supported_operators"} <= {*dir(frontend)}
-
-
-class Step(Place):
-    """A node of a file that is not there."""
-
-    file = "m.onnx"
-
-    @property
-    def number(self) -> int:
-        return 7
-
-    @property
-    def title(self) -> str:
-        return "node 7 Abs"
-
-
-@pytest.mark.parametrize("error", [Malformed, InvalidArgument])
-def test_errors_behind_the_first_problem_are_not_reported(error: type[RelayError]):
-    """Behind a node that cannot be imported, shapes are guesses: what fails for them says nothing of the file."""
-
-    def fails() -> None:
-        raise error("relay.abs", "has the wrong shape")
-
-    problems = Problems("m.onnx")
-    with pytest.raises(Malformed, match="wrong shape"):
-        problems.tried(Step(), fails)
-    problems.add("m.onnx: node 3 Frob", "is not supported")
-    assert problems.tried(Step(), fails) is None
-    with pytest.raises(Unsupported, match="^m.onnx: node 3 Frob: is not supported$"):
-        problems.raise_all()
