@@ -44,7 +44,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class BuildInfo:
-    """What an external compiler knows about the build and the executable of which a function becomes a part."""
+    """What an external compiler knows about the build in which it compiles a function."""
 
     target: Target = UNKNOWN
     """The machine whose code calls the function; its `triple` is empty if unknown."""

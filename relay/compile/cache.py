@@ -185,8 +185,8 @@ def plug_ins() -> list[str] | None:
 def find(
     key: str, content: IRModule | bytes | mmap, build: Callable[[IRModule | bytes], Executable]
 ) -> Executable | None:
-    """The executable in the cache under the key; None if there is none. The cache does not keep its source texts: when
-    one is requested, `build` compiles the model (`content`, a module or the bytes of a file) again."""
+    """The executable in the cache under the key; None if the cache has no entry for it. The cache does not keep source
+    texts: when one is requested, `build` compiles the model (`content`, a module or the bytes of a file) again."""
     kept = store()
     if kept is None:
         return None
@@ -203,8 +203,8 @@ def find(
 def _loaded(
     kept: Store, key: str, rebuilt: Callable[[], Library], more: Mapping[str, Callable[[], str]] | None = None
 ) -> Executable | None:
-    """The executable that the store keeps under the key; None if there is none, or it cannot be read. `rebuilt` is
-    called to compile the model again when the executable is asked for a source text that is not stored; `more`:
+    """The executable that the store keeps under the key; None if the key has no entry, or an unreadable one. `rebuilt`
+    is called to compile the model again when the executable is asked for a source text that is not stored; `more`:
     functions that return further texts without this."""
     data = kept.view(key)
     if data is None:

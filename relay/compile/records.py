@@ -58,5 +58,5 @@ class Records:
 
 
 def record_of(row: Any) -> Record:
-    """Convert a row of a records file, as JSON, to a Record. Raises KeyError, TypeError or ValueError if it is none."""
+    """Convert a row of a records file, as JSON, to a Record. A wrong row raises KeyError, TypeError or ValueError."""
     return Record(str(row["schedule"]), float(row["seconds"]), float(row["default_seconds"]))

@@ -136,9 +136,9 @@ def reuse(module: IRModule) -> float:
 
 
 def refusal(interface: Interface, recipe: Recipe) -> str:
-    """The reason why the model cannot be built for fixed numbers of rows and run block by block, as text; empty if
-    there is none. The only size that is unknown until run time must be the leading one of every input, and may have any
-    value from 1 on; states, inputs that decide shapes, external compilers, and targets without threads are refused."""
+    """The reason why the model cannot be built for fixed numbers of rows and run block by block; "" if it can. The only
+    size that is unknown until run time must be the leading one of every input, and may have any value from 1 on;
+    states, inputs that decide shapes, external compilers, and targets without threads are refused."""
     if not isinstance(recipe.target, CpuTarget) or not recipe.target.has_threads:
         return "the target is not a CPU with an operating system"
     if recipe.external is not None:

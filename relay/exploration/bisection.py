@@ -294,9 +294,9 @@ class Search:
     def watched(self, number: int, last: Observation) -> tuple[Finding | None, str]:
         """Search the passes from module `number - 1` on for the first wrong one by the results of all kernels: repeat
         the passes on a copy of the module of `last` whose `@main` returns these results, compile the module after each
-        pass, and compare the results. Returns the finding and ""; or, if there is none, None and a text. If the copy,
-        when compiled, already differs from the interpreter, the text names the first kernel that does; else it is
-        ""."""
+        pass, and compare the results. Returns the finding and "". If no pass is found to be wrong, returns None and a
+        text: the name of the first kernel that differs if the compiled copy already differs from the interpreter before
+        these passes, else ""."""
         more, points = observed(last.module)
         try:
             modules = replayed(more, self.steps[number - 1 :])

@@ -185,7 +185,7 @@ class FunctionBufferizer:
 
     def fresh(self, value: SSAValue) -> SSAValue:
         """Return the buffer in which a tensor must be computed because a later op stores it there; a new buffer if
-        there is none."""
+        no later op does."""
         if (known := self.destination.get(value)) is not None:
             return known
         return self.allocate(value)

@@ -21,7 +21,7 @@ FEWEST = 4
 """The fewest iterations for which dividing a loop pays."""
 ROOM = 1024
 """The most elements, over all iterations, of a vector that the first of the two loops leaves on the stack for the
-second. A loop with more iterations is divided into blocks of iterations, each of which becomes two loops."""
+second. A loop with more iterations is divided into blocks of iterations, and each block becomes two loops."""
 PURE = frozenset(
     "llvm.call_intrinsic memref.load vector.bitcast vector.broadcast vector.extract vector.insert vector.load "
     "vector.shuffle".split()
@@ -76,8 +76,8 @@ def bounds_of(loop: scf.ForOp) -> range | None:
 @dataclass(frozen=True)
 class Cut:
     """How the operations of a loop's body are divided between two consecutive loops. `same`: those with the same
-    results in every iteration; `early` and `late`: those of the first and of the second loop, both of which compute
-    addresses; `left`: the vectors that the first loop stores for the second."""
+    results in every iteration; `early` and `late`: those of the first and of the second loop (address
+    computations are in both); `left`: the vectors that the first loop stores for the second."""
 
     same: Sequence[Operation]
     early: Sequence[Operation]

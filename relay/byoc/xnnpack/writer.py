@@ -92,8 +92,8 @@ class Writer:
         result: SSAValue,
         options: Mapping[str, OptionValue | Array] | None = None,
     ) -> None:
-        """Append an operator of class `kind` that computes `result` from `inputs`, each of which is a value of the
-        region or the number of a tensor of the written model."""
+        """Append an operator of class `kind` that computes `result` from `inputs`. An input is a value of the region,
+        or the number of a tensor of the written model."""
         numbers = [value if isinstance(value, int) else self.read(value) for value in inputs]
         self.model.operator(kind, numbers, [self.define(result)], options)
 

@@ -30,7 +30,7 @@ class Problems:
         from then on, Malformed errors are ignored, with the result None.
 
         An InvalidArgument becomes Malformed, since the file is at fault; if `by_caller`, `convert` is a function of
-        relay's user, and the error is raised as it is.
+        relay's user, and the InvalidArgument is not changed.
         """
         try:
             return convert()
