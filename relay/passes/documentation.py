@@ -1,4 +1,4 @@
-"""The documentation of passes: names, first sentences and options."""
+"""The documentation of passes: names, first sentences and options, with the sentences that explain the options."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ class Documented:
 
     name: str
     summary: str
-    options: tuple[str, ...]
     ours: bool
+    options: tuple[str, ...] = ()
+    explanations: tuple[str, ...] = ()
+    """The further sentences of the docstring that name an option, in order."""
     module: str = ""
     """The Python module that defines the pass."""
 
@@ -35,10 +37,11 @@ def documented(passes: Mapping[str, Factory]) -> list[Documented]:
         try:
             cls = factory()
         except ImportError as error:
-            found.append(Documented(name, f"(cannot be imported: {error})", (), ours=False))
+            found.append(Documented(name, f"(cannot be imported: {error})", ours=False))
             continue
         ours = issubclass(cls, Pass)
-        found.append(Documented(name, summary(cls), tuple(option_lines(cls)) if ours else (), ours, cls.__module__))
+        lines = (tuple(option_lines(cls)), tuple(explanations(cls))) if ours else ()
+        found.append(Documented(name, summary(cls), ours, *lines, module=cls.__module__))
     return found
 
 
@@ -53,3 +56,11 @@ def option_lines(cls: type[ModulePass]) -> list[str]:
     """`name: type = default` for each option."""
     keys = options(cls).items()
     return [f"{name}: {type_repr(key.type)} = {key.default!r}" for name, key in keys if not key.deprecated]
+
+
+def explanations(cls: type[ModulePass]) -> list[str]:
+    """The sentences of a pass's docstring, except the first, that name an option in backquotes, as `name` or
+    `name=value`."""
+    names = "|".join(map(re.escape, options(cls)))
+    sentences = [match[0].strip() for match in SENTENCE.finditer(" ".join((cls.__doc__ or "").split()))]
+    return [each for each in sentences[1:] if names and re.search(f"`({names})\\b", each)]

@@ -38,11 +38,12 @@ class QuantizeCalibrate(Pass):
     weights.
 
     `data` is an iterable of samples (see `relay.quantize.calibrate`), a `Calibration`, or the path of a saved one;
-    `statistics` is such a path as text. `method`: `min-max`, `moving-average` (of the samples' extremes, with weights
-    `momentum` for the old mean and `1 - momentum` for the new sample), `percentile` (leaves out `100 - percentile`
-    percent at each end), `kl` (least Kullback-Leibler divergence) or `mse` (least mean squared error). Activations have
-    one asymmetric scale per tensor, `int16` ones a symmetric one; weights have symmetric scales per output channel, or
-    per tensor without `per_channel`; weights beside `uint8` activations have one asymmetric scale per tensor.
+    `statistics` is such a path as text. `executor` and `progress` are those of `relay.quantize.calibrate`. `method`:
+    `min-max`, `moving-average` (of the samples' extremes, with weights `momentum` for the old mean and `1 - momentum`
+    for the new sample), `percentile` (leaves out `100 - percentile` percent at each end), `kl` (least Kullback-Leibler
+    divergence) or `mse` (least mean squared error). Activations have one asymmetric scale per tensor, `int16` ones a
+    symmetric one; weights have symmetric scales per output channel, or per tensor without `per_channel`; weights beside
+    `uint8` activations have one asymmetric scale per tensor.
 
     `bias_correction` subtracts the mean error of rounded weights from the biases. `rounding=adaptive` rounds each
     weight up or down such that the layer's output, instead of the weight, has the least squared error; it needs the

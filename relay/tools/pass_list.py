@@ -30,7 +30,8 @@ def grouped(passes: Mapping[str, Factory]) -> dict[str, list[Documented]]:
 
 
 def list_passes(passes: Mapping[str, Factory]) -> None:
-    """Print each pass with the first sentence of its documentation, and the options of relay's passes."""
+    """Print each pass with the first sentence of its documentation, and relay's passes with their options and the
+    sentences that explain these."""
     width = max(map(len, passes))
     for title, rows in grouped(passes).items():
         print(f"{title}:")
@@ -38,7 +39,8 @@ def list_passes(passes: Mapping[str, Factory]) -> None:
             text = textwrap.wrap(row.summary, 100, break_on_hyphens=False) or [""]
             for name, line in zip((row.name, *(len(text) - 1) * [""]), text, strict=True):
                 print(f"  {name:{width}}  {line}".rstrip())
-            for line in row.options:
+            explained = textwrap.wrap(" ".join(row.explanations), 96, break_on_hyphens=False)
+            for line in (*row.options, *explained):
                 print(f"  {'':{width}}    {line}")
 
 

@@ -15,8 +15,8 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class PrintIR(Pass):
-    """Print the module on standard error, under a header, and change nothing. Weights over 1 KiB are printed by name,
-    or in full with `show_meta_data`."""
+    """Print the module on standard error, under a header, and change nothing. The `header` is printed as a
+    comment; if it is empty, none is. Weights over 1 KiB are printed by name, or in full with `show_meta_data`."""
 
     name: ClassVar[str] = "print-ir"
     invalidates = ()

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from relay.passes import registry
-from relay.passes.documentation import summary
+from relay.passes.config import options
+from relay.passes.documentation import explanations, summary
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(
@@ -47,3 +48,15 @@ def test_summaries_are_short_sentences():
     said = {cls.name: summary(cls) for cls in registry.ours() if cls.__module__.startswith("relay.")}
     assert len(said) > 50
     assert not {name: text for name, text in said.items() if len(text) >= 90 or not text.endswith(".")}
+
+
+def test_every_option_is_explained():
+    ours = [cls for cls in registry.ours() if cls.__module__.startswith("relay.") and cls.name != "quantize"]
+    explained = {cls.name: " ".join((summary(cls), *explanations(cls))) for cls in ours}  # quantize refers to its parts
+    missing = [
+        f"{cls.name} {name}"
+        for cls in ours
+        for name, key in options(cls).items()
+        if not key.deprecated and not re.search(rf"`{name}\b", explained[cls.name])
+    ]
+    assert not missing

@@ -28,8 +28,8 @@ class AnnotateExternalCompiler(AnnotateTarget):
 
     Each compiler's own passes (`before_annotation`) run first. Then, for each compiler in turn, `merge-composite` makes
     composites of the matches of its patterns, and `annotate-target` annotates these and the single ops that it takes;
-    the next compiler is offered the remaining ops. `merge-compiler-regions` and `partition-graph` turn annotated ops
-    into functions.
+    the next compiler is offered the remaining ops. `targets` and `exact` are those of `annotate-target`.
+    `merge-compiler-regions` and `partition-graph` turn annotated ops into functions.
 
     With `choose=cost` compilers and host compete by total cost: the regions of the cheapest plan are formed at once,
     and the module's attribute `byoc.plan` has its cost, that of the host alone and of each compiler alone. Costs are

@@ -41,11 +41,11 @@ def hoists(name: str) -> bool:
 class PartitionGraph(Pass):
     """Outline each `byoc.region` as a private function of its compiler, and call it.
 
-    The function is named `<mod_name>_<compiler>_<function>_<k>`, with k counting the regions of a function in program
-    order, and has the attributes `compiler` and `global_symbol`; if it consists of exactly one composite, also that
-    one's `composite` and `partitioned_from_pattern`. Several outputs are several results; duplicate outputs are
-    returned once, and inputs that are passed through stay with the host. Annotated ops that `merge-compiler-regions`
-    has not put into regions become a function each. A composite that is assigned to no
+    The function is named `MOD_NAME_COMPILER_FUNCTION_K`: `mod_name` is a prefix for all names, and K counts the regions
+    of a function in program order. It has the attributes `compiler` and `global_symbol`; if it consists of exactly one
+    composite, also that one's `composite` and `partitioned_from_pattern`. Several outputs are several results;
+    duplicate outputs are returned once, and inputs that are passed through stay with the host. Annotated ops that
+    `merge-compiler-regions` has not put into regions become a function each. A composite that is assigned to no
     compiler is replaced by the ops in it.
 
     `constants=bind` gives each function its own copy of the constants it uses; with `constants=hoist` they are
