@@ -5,7 +5,8 @@ write to them, and if it was written under the key that is looked up: it begins 
 data.
 
 `RELAY_CACHE_DIR` names the folder; `off` disables the cache. The default is `relay` in `XDG_CACHE_HOME`, or in
-`~/.cache`. `RELAY_CACHE_BYTES` limits its size (default: 1 GiB); the least recently used entries are deleted first.
+`~/.cache`. `RELAY_CACHE_BYTES` limits its size (default: 1 GiB); the least recently used entries are deleted first,
+about once for each 1/64 of the limit that is written, since this lists the whole folder.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import re
 import stat
 import threading
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -28,6 +30,8 @@ FOLDER, LIMIT = "RELAY_CACHE_DIR", "RELAY_CACHE_BYTES"
 DEFAULT_LIMIT = 1 << 30
 SUM_BYTES = 64
 """The size of a file's header in bytes: the SHA-256 and zeros, so that mapped data begin at a multiple of 64 bytes."""
+TRIMS = 64
+"""How often the folder is trimmed, on average, while as many bytes are written as may be used."""
 OURS = re.compile(r"\w+-[0-9a-f]{64}|\.\w+-[0-9a-f]{64}\.\d+\.\d+")
 """Matches the file names of entries, as `key_of` makes them, and of entries that are being written."""
 
@@ -95,8 +99,10 @@ class Store:
                 for part in data:
                     file.write(part)
                     used(len(part))
+                size = file.tell()
             scratch.replace(self.folder / key)
-            self.trim()
+            if zlib.crc32(key.encode()) * self.limit < TRIMS * size << 32:  # by key: processes share no count
+                self.trim()
         except OSError:
             pass
         finally:  # after an interrupt, too; a file that was renamed no longer exists under this name

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from relay.errors import InvalidArgument
-from relay.store import SUM_BYTES, Store, key_of, store
+from relay.store import SUM_BYTES, Entry, Store, key_of, store
 
 
 def test_what_is_put_is_found(tmp_path: Path):
@@ -44,6 +44,22 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path):
     assert sorted(os.listdir(tmp_path)) == sorted([keys[0], *keys[2:5]])
     kept.put(keys[5], bytes(10_000))
     assert os.listdir(tmp_path) == []
+
+
+def test_a_large_folder_is_listed_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    kept, listed = Store(tmp_path, 1000 * (SUM_BYTES + 100)), list[int]()
+    entries = Store.entries
+
+    def noted(of: Store) -> list[Entry]:
+        found = entries(of)
+        listed.append(len(found))
+        return found
+
+    monkeypatch.setattr(Store, "entries", noted)
+    for number in range(2000):
+        kept.put(key_of("test", str(number)), bytes(100))
+    assert 2 * 64 / 2 < len(listed) < 2 * 64 * 2
+    assert 1000 <= len(os.listdir(tmp_path)) <= max(listed) < 1100
 
 
 def test_what_a_killed_writer_left_goes_and_files_of_others_stay(tmp_path: Path):
