@@ -135,8 +135,10 @@ def test_reset_clone_and_states(tmp_path: Path):
 
 
 def test_streams_in_threads_do_not_meet():
+    form = FORMS[2]
+    built(form)  # once, not by each thread
+
     def follow(seed: int) -> bool:
-        form = FORMS[5]
         ours, theirs, position = stream(form), ByHand(form), 0
         for count in (5, *[1] * 40):
             given = inputs(position, count, seed)
