@@ -123,6 +123,18 @@ def test_what_a_call_costs_is_paid_once_for_a_region(known: Known, monkeypatch: 
         assert ("leaving the host does not pay" in str(report)) == (parts == 0)
 
 
+def test_each_compiler_is_priced_alone_where_functions_name_theirs(known: Known, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(PRICES, "cost", f"{__name__}:Rounded")
+    text = """func.func @{name}(%x: tensor<4xi32>) -> tensor<4xi32> attributes {{compiler = "{name}"}} {{
+      %r = relay.abs %x : (tensor<4xi32>) -> tensor<4xi32>
+      return %r : tensor<4xi32>
+    }}"""
+    for name, each in (("a", 0.25), ("b", 0.5)):
+        known(name, "abs", cost=partial(linear, 0.0, each, 99))
+    parted = AnnotateExternalCompiler(choose="cost")(IRModule.parse(text.format(name="a") + text.format(name="b")))
+    assert parted.partition_report().plan == {"chosen": 0.75, "host": 2.0, "a": 1.25, "b": 1.5}
+
+
 def test_costs_that_are_not_known(known: Known):
     known("a", "abs")
     parted = relay.build_external_compiler(module("r = abs x\nreturn r"), "a", choose="cost")

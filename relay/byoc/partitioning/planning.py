@@ -95,7 +95,8 @@ def plan(
         annotate(copy, given)
         return priced(copy, compilers, prices)
 
-    alone = {name: tried([name]) for name in names}
+    # the choice matters where functions name compilers of their own: annotate(copy, [name]) annotates these, too
+    alone = {name: tried([name], dict.fromkeys(range(len(every)), name)) for name in names}
     plans = [tried(names), *alone.values()] if len(alone) > 1 else [*alone.values()]
     if prices.estimates and isfinite(host):
         chosen: dict[int, str] = {}
