@@ -77,6 +77,7 @@ def build(
     a terminal and in a notebook, if it takes longer than a second; as a bar if the package rich is installed, else as
     text. Raises RelayError.
     """
+    limit = None if memory_limit is None else number_of_bytes(memory_limit)
     if isinstance(mod, bytearray | memoryview):
         mod = bytes(mod)
     elif isinstance(mod, str | PathLike) and _ends(fspath(mod), ".mlir"):
@@ -84,8 +85,6 @@ def build(
 
         mod = read_module(mod)
     if numerics in ("strict", "relaxed"):
-        from relay.errors import InvalidArgument
-
         what = f"{numerics!r} is no runtime whose integers are computed"
         raise InvalidArgument("numerics", what, f"of external compilers, write exact={numerics == 'strict'}")
     given = {
@@ -116,8 +115,8 @@ def build(
     kept = store()
     with build_files(None if kept is None else kept.folder):
         executable = _found_or_built(request)
-    if memory_limit is not None:
-        check_memory(executable, memory_limit)
+    if limit is not None:
+        check_memory(executable, limit)
     executable.num_threads = num_threads
     return executable
 
@@ -203,12 +202,17 @@ def rebuild(request: Request, name: str) -> Executable:
 MEMORY_HINT = "give it more, make the layer smaller, or split its image"
 
 
-def check_memory(executable: Executable, limit: object) -> None:
-    """Raise InvalidArgument if the executable's arena exceeds the limit in bytes, naming the layer that needs most.
-    Also raise it if the memory plan is not known, because sizes are open, or a GPU has memory of its own."""
+def number_of_bytes(limit: object) -> int:
+    """The value of the argument `memory_limit`. Raises InvalidArgument."""
     most = whole(limit)
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
         raise InvalidArgument("memory_limit", f"is {limit!r}, no number of bytes", "write memory_limit=65536")
+    return most
+
+
+def check_memory(executable: Executable, most: int) -> None:
+    """Raise InvalidArgument if the executable's arena exceeds `most` bytes, naming the layer that needs most. Also
+    raise it if the memory plan is not known, because sizes are open, or a GPU has memory of its own."""
     graph: dict[str, Any] = executable.graph
     if "layers" not in graph or "device" in graph:
         raise InvalidArgument("memory_limit", "is for CPUs and known sizes", "leave it out, or give sizes and a CPU")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ inference, which runs before the verifier."""
 Properties = dict[str, Attribute]
 
 
-def kinds() -> dict[str, type[TensorOp]]:
+@cache
+def kinds() -> Mapping[str, type[TensorOp]]:
     """By name, every op that has tensor operands, except the ops with dynamic shapes (`relay.dyn`)."""
     found = [getattr(dialect, name) for dialect in (relay, qnn) for name in dir(dialect)]
     ops = [cls for cls in found if inspect.isclass(cls) and issubclass(cls, TensorOp) and "name" in vars(cls)]
