@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from xdsl.dialects.func import FuncOp
 
 from relay.tools import examples
-from relay.tools.examples import runnable
 
 __all__ = ["FILES", "functions", "invalid", "runnable", "valid"]
 
@@ -24,6 +24,13 @@ def invalid(path: Path) -> list[tuple[str, str]]:
     return examples.invalid(path.read_text(), path.name)
 
 
+@cache
 def functions(path: Path) -> list[FuncOp]:
-    """The valid examples."""
+    """The valid examples, which every test reads, and none changes."""
     return examples.functions(path.read_text(), path.name)
+
+
+@cache
+def runnable(function: FuncOp) -> FuncOp | None:
+    """A copy of one of them that can be run, or None; nobody changes it either."""
+    return examples.runnable(function)

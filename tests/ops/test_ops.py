@@ -72,15 +72,23 @@ def test_every_op_has_a_meaning() -> None:
     assert not missing, f"no meanings of these: put rows into MEANINGS of relay/interpreters/KIND.py: {missing}"
 
 
+@cache
+def refusal(function: FuncOp) -> RelayError | None:
+    """Why a function, which may be the example of several ops, is not lowered."""
+    module = IRModule()
+    module["main"] = function
+    try:
+        RelayToLinalg()(Legalize()(module))
+    except RelayError as error:
+        return error
+    return None
+
+
 @pytest.mark.parametrize("op", OPS, ids=name_of)
 def test_op_is_lowered(op: type[Operation]) -> None:
     found = next(filter(None, map(runnable, examples().get(op.name, ()))), None)
     assert found is not None, f"no example of {op.name} can be run with 2 for `?`: write one into {file_of(op)}"
-    module = IRModule()
-    module["main"] = found
-    try:
-        RelayToLinalg()(Legalize()(module))
-    except RelayError as error:
+    if (error := refusal(found)) is not None:
         kind, place = op.__module__.split(".")[-1], "expansions" if op.name.startswith("relay.") else "qnn_patterns"
         where = (
             f"an expansion in relay/transforms/{place}, beside {kind}'s, or a row of LOWERINGS in relay/lowering/linalg"
@@ -157,7 +165,15 @@ def test_meanings_overflow_only_where_their_result_does(path: Path) -> None:
     assert not wrong, f"{path.name}: a stable formula gives a finite number where these do not: {wrong}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=file_name)
+LONG = {"activation", "attention", "convolution", "nn", "pooling", "qnn", "qnn-functions", "qnn-recurrent", "resizing"}
+"""Files of many kernels; what compiles most of them has other tests, and whole models."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.ci if path.stem in LONG else ()) for path in FILES],
+    ids=file_name,
+)
 def test_compiled_code_gives_what_the_ops_mean(path: Path) -> None:
     module, names = one_main([*filter(None, map(runnable, functions(path)))])
     inputs = random_inputs(module)
