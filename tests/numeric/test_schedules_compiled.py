@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import Array, ints
+from relay.dialects.op import TensorOp
 from relay.errors import InvalidArgument
 from relay.interpreters import run
 from relay.lowering.schedule import Schedule
@@ -99,7 +101,7 @@ def test_tiles_that_cannot_be(tile: str, message: str):
         parse_tile(tile, "@conv2d_0")
 
 
-@pytest.mark.parametrize("data", ["int8", "uint8"])
+@pytest.mark.parametrize("data", [pytest.param("int8", marks=pytest.mark.ci), "uint8"])
 def test_copied_images(data: str):
     """Codes that are turned, padded, or followed by room; rows shorter and longer than a vector."""
     net = Net(31)
@@ -115,7 +117,7 @@ def test_copied_images(data: str):
     net.check()
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("uint8", marks=pytest.mark.ci), "float32"])
 def test_tiles_of_every_shape(dtype: str):
     """Channels that fill blocks or not, inside and outside of the loop over pixels; rows with a rest."""
     net = Net(32)
@@ -158,17 +160,24 @@ REDUCED = ((3, 700), (2, 33), (2, 3, 47), (130,))
 """Sizes of two vectors and more, with a rest."""
 
 
-def test_reductions_of_neighbours():
+@pytest.mark.parametrize(
+    ("dtype", "ops"),
+    [
+        pytest.param("int32", (relay.SumOp, relay.MaxOp, relay.MinOp), marks=pytest.mark.ci),
+        ("uint8", (relay.MaxOp, relay.MinOp, relay.SumOp)),
+        pytest.param("int8", (relay.MaxOp, relay.SumOp), marks=pytest.mark.ci),
+        ("float32", (relay.MaxOp, relay.MinOp)),
+    ],
+    ids=["int32", "uint8", "int8", "float32"],
+)
+def test_reductions_of_neighbours(dtype: str, ops: tuple[type[TensorOp], ...]):
     """Maxima, minima and integer sums along the last dimensions, with the extremes anywhere."""
     net = Net(36)
-    kinds = {"int32": (relay.SumOp, relay.MaxOp, relay.MinOp), "uint8": (relay.MaxOp, relay.MinOp, relay.SumOp)}
-    kinds |= {"int8": (relay.MaxOp, relay.SumOp), "float32": (relay.MaxOp, relay.MinOp)}
-    for dtype, ops in kinds.items():
-        for shape in REDUCED:
-            x = net.argument(net.numbers(dtype, *shape))
-            for op in ops:
-                axes = list(range(len(shape)))[len(shape) // 2 :]
-                net.result(f"{op.name} of {dtype} {shape} along {axes}", net.add(op, [x], {"axis": ints(axes)}))
+    for shape in REDUCED:
+        x = net.argument(net.numbers(dtype, *shape))
+        for op in ops:
+            axes = list(range(len(shape)))[len(shape) // 2 :]
+            net.result(f"{op.name} of {dtype} {shape} along {axes}", net.add(op, [x], {"axis": ints(axes)}))
     net.check()
 
 
@@ -181,16 +190,25 @@ def test_maxima_of_floats_know_infinities_and_no_numbers():
     np.testing.assert_array_equal(np.asarray(build(net.module()).run(rows)), rows.max(axis=1))
 
 
-def test_depthwise_floats_at_borders():
+Depthwise = tuple[int, int, int, tuple[int, int], tuple[int, int], int, tuple[int, int, int, int]]
+"""Rows, columns, channels, window, strides, dilation, padding."""
+FEW: Sequence[Depthwise] = (
+    (7, 23, 16, (3, 3), (1, 1), 1, (1, 1, 1, 1)), (9, 18, 40, (3, 3), (2, 2), 1, (0, 0, 1, 1)),
+    (5, 30, 17, (1, 3), (1, 2), 1, (0, 1, 0, 0)),
+)  # fmt: skip
+OTHERS: Sequence[Depthwise] = (
+    (6, 6, 3, (5, 5), (1, 1), 1, (2, 2, 2, 2)), (2, 2, 8, (3, 3), (1, 1), 1, (1, 1, 1, 1)),
+    (8, 8, 33, (3, 3), (1, 1), 2, (2, 2, 2, 2)), (4, 5, 6, (3, 2), (1, 1), 1, (5, 0, 5, 0)),
+    (20, 4, 16, (10, 4), (2, 2), 1, (4, 1, 5, 1)), (7, 11, 17, (7, 7), (1, 1), 1, (3, 3, 3, 3)),
+    (9, 6, 16, (9, 9), (2, 2), 1, (4, 4, 4, 4)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cases", [FEW, pytest.param(OTHERS, marks=pytest.mark.ci)], ids=["few", "others"])
+def test_depthwise_floats_at_borders(cases: Sequence[Depthwise]):
     """Tiles of pixels with rests, borders of all kinds, channels that fill vectors or not."""
     net = Net(38)
-    for height, width, channels, kernel, stride, dilation, padding in (
-        (7, 23, 16, (3, 3), (1, 1), 1, (1, 1, 1, 1)), (9, 18, 40, (3, 3), (2, 2), 1, (0, 0, 1, 1)),
-        (6, 6, 3, (5, 5), (1, 1), 1, (2, 2, 2, 2)), (5, 30, 17, (1, 3), (1, 2), 1, (0, 1, 0, 0)),
-        (8, 8, 33, (3, 3), (1, 1), 2, (2, 2, 2, 2)), (2, 2, 8, (3, 3), (1, 1), 1, (1, 1, 1, 1)),
-        (4, 5, 6, (3, 2), (1, 1), 1, (5, 0, 5, 0)), (20, 4, 16, (10, 4), (2, 2), 1, (4, 1, 5, 1)),
-        (7, 11, 17, (7, 7), (1, 1), 1, (3, 3, 3, 3)), (9, 6, 16, (9, 9), (2, 2), 1, (4, 4, 4, 4)),
-    ):  # fmt: skip
+    for height, width, channels, kernel, stride, dilation, padding in cases:
         x = net.argument(net.numbers("float32", 2, height, width, channels))
         weights = net.constant(net.numbers("float32", *kernel, channels, 1))
         sums = net.conv2d(
