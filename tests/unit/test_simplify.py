@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 from math import prod
 
@@ -26,6 +27,7 @@ def operations(mod: IRModule) -> list[str]:
     return [op.name.removeprefix("relay.") for op in mod["main"].body.block.ops][:-1]
 
 
+@cache
 def random_chain(seed: int) -> IRModule:
     """`@main`: thirty ops that often undo each other or change nothing, on an argument or on constants."""
     rng = np.random.default_rng(seed)
@@ -60,7 +62,7 @@ def random_chain(seed: int) -> IRModule:
     )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.ci if seed >= 8 else ()) for seed in range(30)])
 @pytest.mark.parametrize("which", [Simplify, FoldConstant, CommonSubexpressionElimination, CanonicalizePass])
 def test_numbers_stay(seed: int, which: type[ModulePass]) -> None:
     mod = random_chain(seed)

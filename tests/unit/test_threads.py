@@ -133,7 +133,7 @@ class Timed:
         return self.runs[1] / sum(self.runs)
 
 
-@pytest.mark.parametrize("alone", [8_000, 2_000_000])
+@pytest.mark.parametrize("alone", [80_000, 2_000_000])
 def test_threads_that_do_not_pay_are_not_used(alone: int, monkeypatch: pytest.MonkeyPatch):
     timed = Timed(monkeypatch, together=alone + 1000, alone=alone)
     assert 0 < timed.part(5000) < 0.01
@@ -217,7 +217,11 @@ check()
 """
 
 
-@pytest.mark.parametrize("body", [FORK, EXIT, "check()\nsys.exit(0)"], ids=["fork", "exit", "plain"])
+@pytest.mark.parametrize(
+    "body",
+    [FORK, *(pytest.param(body, marks=pytest.mark.ci) for body in (EXIT, "check()\nsys.exit(0)"))],
+    ids=["fork", "exit", "plain"],
+)
 def test_processes(saved: Path, tmp_path: Path, body: str):
     np.save(tmp_path / "x.npy", X)
     command = [sys.executable, "-W", "ignore", "-c", START + body, str(saved), str(tmp_path / "x.npy")]
@@ -301,7 +305,11 @@ def test_a_shared_loop_needs_a_parallel_one_inside():
 
 
 @pytest.mark.parametrize(
-    "triple", ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu"]
+    "triple",
+    [
+        "x86_64-unknown-linux-gnu",
+        *(pytest.param(f"{machine}-unknown-linux-gnu", marks=pytest.mark.ci) for machine in ("aarch64", "riscv64")),
+    ],
 )
 def test_a_team_for_other_machines(triple: str):
     llvm.initialize_all_targets()

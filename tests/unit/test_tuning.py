@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -59,6 +60,12 @@ def processor() -> str:
 
 def lowered(text: str = MODEL) -> tuple[IRModule, DrawSchedules]:
     """A module before `schedule`, and what its kernels are."""
+    module, names = lowered_once(text)
+    return module.clone(), names
+
+
+@functools.cache
+def lowered_once(text: str) -> tuple[IRModule, DrawSchedules]:
     names = DrawSchedules(None)
     steps = [*relay.default_pipeline(TARGET)]
     end = [step.name for step in steps].index("schedule")
