@@ -174,6 +174,7 @@ def test_passes_that_read_files_are_always_run(made: Made, tmp_path: Path):
     assert cache.key(dense(), recipe) is not None
 
 
+@pytest.mark.ci
 def test_functions_of_custom_operators_are_always_called(made: Made):
     """The text of a function does not tell what it does."""
     build(DIGITS, frontend={"custom_ops": {"Mine": print}})
@@ -241,6 +242,7 @@ def test_damage_and_a_changed_compiler(made: Made, tmp_path: Path, monkeypatch: 
     assert made.count == 3
 
 
+@pytest.mark.ci
 def test_another_process_finds_it(tmp_path: Path):
     program = f"""
 import relay

@@ -339,7 +339,7 @@ def test_builds_in_threads():
 MOBILENET = Path(__file__).parents[2] / "../shared/models/tf2_mobilenet_v2_1.0_224_ptq.tflite"
 
 
-@pytest.mark.parametrize("model", [DIGITS, MOBILENET], ids=["digits", "mobilenet"])
+@pytest.mark.parametrize("model", [DIGITS, pytest.param(MOBILENET, marks=pytest.mark.ci)], ids=["digits", "mobilenet"])
 def test_three_ways_to_ask_give_the_same_work(model: Path):
     """Passes, the attribute and the function use the same patterns: the same ops leave the host."""
     if not model.exists():

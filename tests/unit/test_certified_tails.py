@@ -47,7 +47,9 @@ TENSORS = """
 
 @X86
 @pytest.mark.parametrize(
-    ("behind", "result"), ((VECTOR, "tensor<3x8xi8>"), (TENSORS, "tensor<3x8xf32>")), ids=("vector", "tensors")
+    ("behind", "result"),
+    ((VECTOR, "tensor<3x8xi8>"), pytest.param(TENSORS, "tensor<3x8xf32>", marks=pytest.mark.ci)),
+    ids=("vector", "tensors"),
 )
 def test_products_whose_codes_meet_vectors_and_tensors_are_tested(behind: str, result: str):
     """A vector of the channels behind the codes of sums was called wrong code; several tensors were not checked."""
@@ -97,6 +99,7 @@ def test_casts_beyond_a_type_are_not_checked():
 
 
 @X86
+@pytest.mark.ci
 def test_every_element_of_a_long_row_is_the_largest_alone():
     module = IRModule.parse("""
 func.func @main(%x: tensor<2x700xi8>) -> tensor<2xi8> {
@@ -108,6 +111,7 @@ func.func @main(%x: tensor<2x700xi8>) -> tensor<2xi8> {
 
 
 @X86
+@pytest.mark.ci
 def test_means_of_many_floats_are_within_their_bound():
     """Means that cancel were compared relative to themselves, and called wrong."""
     module = IRModule.parse("""
@@ -120,6 +124,7 @@ func.func @main(%x: tensor<1x48x64x16xf32>) -> tensor<1x1x1x16xf32> {
 
 
 @X86
+@pytest.mark.ci
 def test_scales_that_are_floats_are_made_finer():
     """A channel with few results in the range of its sums had no bound."""
     weights = np.random.default_rng(4).integers(-128, 128, (8, 3, 3, 8)).tolist()

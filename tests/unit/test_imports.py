@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -43,6 +45,7 @@ def circle(files: Mapping[str, str]) -> list[str]:
     return []
 
 
+@pytest.mark.ci
 def test_no_file_is_in_a_circle_of_imports():
     paths = (ROOT / "relay").rglob("*.py")
     names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
@@ -76,6 +79,7 @@ def test_relay_opt_starts_without_the_rooms_that_a_command_may_not_need():
     assert not rooms & {"byoc", "compile", "exploration", "interpreters", "lowering", "quantize", "viewer"}
 
 
+@pytest.mark.ci
 def test_a_build_for_a_cpu_imports_nothing_for_gpus_or_for_float_models():
     found = imported_by("import relay; relay.build('examples/digits/digits_int8.tflite')")
     assert "relay.lowering.schedule" in found

@@ -97,7 +97,7 @@ def test_per_tensor_weights():
     assert "kernel_scale = dense" not in str(mod) and noise(mod) < 0.1
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+@pytest.mark.parametrize("dtype", ["uint8", pytest.param("int16", marks=pytest.mark.ci)])
 def test_other_codes(dtype: str):
     found = calibrated(FLOAT, DATA, dtype=dtype)
     mod = Quantize(calibration=found, dtype=dtype)(FLOAT)
@@ -282,6 +282,7 @@ def test_a_batch_of_nothing_is_built():
     assert np.asarray(relay.build(quantised).run(nothing)).shape == (0, 3)
 
 
+@pytest.mark.ci
 def test_the_digits_lose_nothing():
     mod = relay.frontend.from_tflite(DIGITS / "digits_float.tflite")
     held_out = np.load(DIGITS / "digits_test.npz")

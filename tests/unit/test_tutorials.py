@@ -97,6 +97,7 @@ def test_accelerators(tmp_path: Path) -> None:
     assert len([line for line in compiler.splitlines() if line.strip()]) <= 50
 
 
+@pytest.mark.ci
 def test_the_page_of_what_is_supported_is_up_to_date() -> None:
     code = "import runpy; g = runpy.run_path('docs/pages.py'); print(g['support_page'](), end='')"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

@@ -64,6 +64,7 @@ def test_the_provider_of_a_property_is_the_first_pass_that_establishes_it():
     assert dict(sorted(found.items())) == PROVIDERS
 
 
+@pytest.mark.ci
 def test_a_provider_is_found_without_importing_the_other_passes():
     program = "import sys; from relay.passes import registry; print(registry.provider('legal'))"
     program += "; print([m for m in sys.modules if m.startswith(('relay.lowering', 'relay.quantize', 'relay.byoc'))])"
