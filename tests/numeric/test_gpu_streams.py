@@ -52,7 +52,9 @@ def frames(executable: Executable, count: int) -> Array:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "integrator" else pytest.mark.ci) for name in MODELS]
+)
 def test_steps_equal_litert(name: str, target: str):
     reference = Reference(MODELS[name]())
     with on_a_device(name, target) as executable:
@@ -141,7 +143,13 @@ def test_decoders_equal_onnxruntime(form: tuple[bool, int, bool]):
         assert stream.position == 9
 
 
-@pytest.mark.parametrize("form", [(False, 32, False), pytest.param((True, 4, False), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param((False, 32, False), marks=pytest.mark.ci),
+        pytest.param((True, 4, False), marks=pytest.mark.slow),
+    ],
+)
 def test_a_token_of_a_decoder_is_one_graph(form: tuple[bool, int, bool]):
     """Attention reads caches that a graph's own launches write; once captured, a turn launches nothing but graphs."""
     pytest.importorskip("onnxruntime", reason="compares with ONNX Runtime")

@@ -24,7 +24,7 @@ BOUND = {"f16": 2.0**-6, "bf16": 2.0**-4}
 """Of the largest number of a result: 16 roundings to 11 bits, or 8 to 8 bits, in the same direction."""
 TFLITE = ("ad01_fp32", "kws_fp32", "resnet8_fp32", "vww_96_float", "mobilenetv2_224_f32")
 TORCH = ("bert_tiny.pt2",)
-FAST = ("ad01_fp32", "kws_fp32", "mnist")
+FAST = ("ad01_fp32",)
 SLOW = ("mobilenetv2_224_f32", "minilm_l6_int8_weights", "silero_vad_if", "superresolution", "ultraface_slim")
 
 

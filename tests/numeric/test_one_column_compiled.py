@@ -23,7 +23,7 @@ SHAPES = (
 """Windows as wide as the image, with and without padding."""
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "float32"])
+@pytest.mark.parametrize("dtype", [pytest.param("int8", marks=pytest.mark.ci), "uint8", "float32"])
 def test_convolutions(dtype: str):
     net = Net(40)
     for n, rows, columns, c, o, kernel, strides, padding, dilation in SHAPES:

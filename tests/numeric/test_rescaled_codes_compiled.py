@@ -29,7 +29,10 @@ def rescaled(given: str, wanted: str, rounding: str, rows: int = 2) -> IRModule:
     )
 
 
-@pytest.mark.parametrize(("given", "wanted", "rounding"), KINDS)
+@pytest.mark.parametrize(
+    ("given", "wanted", "rounding"),
+    [*KINDS[::3], *(pytest.param(*kind, marks=pytest.mark.ci) for kind in KINDS[1:3])],
+)
 def test_a_rescale_alone_is_a_table(given: str, wanted: str, rounding: str):
     mod = rescaled(given, wanted, rounding)
     codes = np.resize(np.arange(256, dtype=np.uint8).view("int8" if given == "i8" else "uint8"), (2, 150))
@@ -64,7 +67,15 @@ PARAMETERS = (
 )
 
 
-@pytest.mark.parametrize(("kind", "shape"), [("add", "37"), ("add", "1"), ("subtract", "4x1"), ("subtract", "3x1x1")])
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        ("add", "37"),
+        pytest.param("add", "1", marks=pytest.mark.ci),
+        ("subtract", "4x1"),
+        pytest.param("subtract", "3x1x1", marks=pytest.mark.ci),
+    ],
+)
 def test_a_sum_with_repeated_codes_is_one_rescaling(kind: str, shape: str):
     whole, part = "tensor<3x4x37xi8>", f"tensor<{shape}xi8>"
     for sides in ((whole, part), (part, whole)):
@@ -104,7 +115,7 @@ def quantizes(count: int, rounding: str = "away") -> IRModule:
     )
 
 
-@pytest.mark.parametrize("rounding", ["away", "even"])
+@pytest.mark.parametrize("rounding", [pytest.param("away", marks=pytest.mark.ci), "even"])
 def test_floats_on_both_sides_of_every_code(rounding: str):
     """The quotients' codes come from multiply-adds; they are those of the division on the floats around each step."""
     parts = [np.array([0, 1e-45, 1e-38, 1e-20, 1e9, 3e38, np.inf], np.float32)]
@@ -121,7 +132,7 @@ def test_floats_on_both_sides_of_every_code(rounding: str):
         np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("rounding", ["away", "even"])
+@pytest.mark.parametrize("rounding", [pytest.param("away", marks=pytest.mark.ci), "even"])
 @pytest.mark.parametrize(("features", "divisions"), [("-mattr=+fma", 0), ("", len(QUANTIZED))])
 def test_quotients_are_multiplied_where_products_and_sums_are_fused(features: str, divisions: int, rounding: str):
     mod, steps = quantizes(64, rounding), default_pipeline(f"x86_64-linux-gnu {features}")
@@ -129,7 +140,9 @@ def test_quotients_are_multiplied_where_products_and_sums_are_fused(features: st
     assert len(re.findall("arith.divf .*: vector", str(mod))) == divisions
 
 
-@pytest.mark.parametrize("target", ["llvm", "x86_64-unknown-linux-gnu -mattr=+sse2"])
+@pytest.mark.parametrize(
+    "target", ["llvm", pytest.param("x86_64-unknown-linux-gnu -mattr=+sse2", marks=pytest.mark.ci)]
+)
 @pytest.mark.parametrize("rounding", ["tflite", "tflite_single", "upward", "tonearest"])
 def test_shifts_to_the_left_of_some_channels(rounding: str, target: str):
     """The kernel has them as an argument, and only its callers know their signs."""

@@ -33,6 +33,7 @@ def test_gives_what_eager_pytorch_gave(name: str) -> None:
         assert np.array_equal(np.asarray(relay.build(module)(*inputs)).reshape(wanted.shape), found)
 
 
+@pytest.mark.ci
 def test_branches_and_loops_of_any_batch() -> None:
     """Which branch is taken, and how often a loop turns, follows from elements of what has an open batch."""
     executable = relay.build(FOLDER / "branches.pt2")

@@ -141,7 +141,9 @@ def indexing(c: Cases) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", *(pytest.param(d, marks=pytest.mark.slow) for d in ("int8", "int32"))])
-@pytest.mark.parametrize("add", [shapes, likes, creations, indexing], ids=lambda add: add.__name__)
+@pytest.mark.parametrize(
+    "add", [shapes, likes, creations, pytest.param(indexing, marks=pytest.mark.ci)], ids=lambda add: add.__name__
+)
 def test_transforms(add: Callable[[Cases], None], dtype: str) -> None:
     cases = Cases(5, dtype)
     add(cases)
