@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 import relay
 from relay.errors import InvalidArgument
+from relay.runtime import Executable
 from relay.target import resolve
+from tests.unit.pass_modules import DIGITS, small
 
-DIGITS = Path(__file__).parents[2] / "examples/digits/digits_int8.tflite"
+
+@cache
+def digits() -> Executable:
+    """The digits without a limit."""
+    return relay.build(DIGITS, "cortex-m4")
 
 
 def test_the_peak_of_layers_is_that_of_buffers_that_live_at_once():
-    graph = relay.build(DIGITS, "cortex-m4").graph
+    graph = digits().graph
     rows, room = graph["buffers"], resolve("cortex-m4").room_of
     times = {row["first"] for row in rows}
     touched: dict[int, set[int]] = {at: set() for at in times}
@@ -28,23 +34,22 @@ def test_the_peak_of_layers_is_that_of_buffers_that_live_at_once():
 
 
 def test_a_limit_that_is_kept():
-    arena = relay.build(DIGITS, "cortex-m4").graph["arena_bytes"]
+    arena = digits().graph["arena_bytes"]
     assert relay.build(DIGITS, "cortex-m4", memory_limit=arena).graph["arena_bytes"] == arena
 
 
-@pytest.mark.parametrize(
-    ("limit", "message"),
-    [
-        (100, r"memory_limit: is 100 bytes, and the arena takes \d+: operator \d+ DEPTHWISE_CONV_2D .* needs \d+"),
-        (-1, "memory_limit: is -1, no number of bytes"),
-        (True, "memory_limit: is True, no number of bytes"),
-    ],
-)
-def test_a_limit_that_is_not(limit: int, message: str):
-    with pytest.raises(InvalidArgument, match=message):
-        relay.build(DIGITS, "cortex-m4", memory_limit=limit)
+def test_a_limit_that_is_not():
+    message = r"is 100 bytes, and the arena takes \d+: operator \d+ DEPTHWISE_CONV_2D .* needs \d+"
+    with pytest.raises(InvalidArgument, match=f"memory_limit: {message}"):
+        relay.build(DIGITS, "cortex-m4", memory_limit=100)
+
+
+@pytest.mark.parametrize("limit", [-1, True])
+def test_a_limit_that_is_no_number(limit: int):
+    with pytest.raises(InvalidArgument, match=f"memory_limit: is {limit}, no number of bytes"):
+        relay.build(small(), "cortex-m4", memory_limit=limit)
 
 
 def test_a_limit_needs_a_plan():
     with pytest.raises(InvalidArgument, match="memory_limit: is for CPUs and known sizes"):
-        relay.build(DIGITS, "opencl", memory_limit=10)
+        relay.build(small(), "opencl", memory_limit=10)
