@@ -100,7 +100,7 @@ def changed_bytes() -> None:
     """A small file with any of its bytes 0 or 3: it is read, or refused."""
     file = reading.write_model(reading.small_model())
     for place in range(8, len(file)):
-        for value in (0, 3):
+        for value in {0, 3} - {file[place]}:
             with suppress(RelayError):
                 reading.read_model(file[:place] + bytes([value]) + file[place + 1 :])
 
