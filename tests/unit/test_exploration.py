@@ -66,6 +66,12 @@ CHOICES: Choices = {
 }
 
 
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        yield pool
+
+
 def test_every_kind_of_choice_is_built_and_measured():
     found = explore(small(), CHOICES, measure=adds, check=True)
     assert list(found) == list(CHOICES) and all(trial.checked and trial.error is None for trial in found.values())
@@ -114,7 +120,7 @@ def test_the_latency_is_the_median_of_rounds_that_interleave():
     found = explore(small(), {"a": {}, "b": {"opt_level": 0}}, measure=watch, rounds=3)
     assert order[:2] == order[2:4] == order[4:] and order[0] != order[1]
     assert found["a"].values == (1, 3, 5) and found["a"].value == 3
-    found = explore(DIGITS, {"a": {}})
+    found = explore(small(), {"a": {}})
     assert len(found.best.values) == 9 and all(0 < value < 0.1 for value in found.best.columns[0])
 
 
@@ -154,7 +160,7 @@ def test_what_the_measurements_do_not_tell_apart_is_a_tie():
     assert "1.75 .. 3.25" in str(found)
 
 
-def test_objects_among_options_are_kept(tmp_path: Path):
+def test_objects_among_options_are_kept(tmp_path: Path, processes: Executor):
     """Samples have no text: a pipeline that holds them goes as it is, and a log tells them apart."""
     samples = [np.ones((1, 4), np.float32)] * 2
     mod = IRModule.parse(FLOATS)
@@ -164,8 +170,7 @@ def test_objects_among_options_are_kept(tmp_path: Path):
 
     found = explore(mod, quantized(samples), measure=adds, log=tmp_path / "log.json")
     assert found["a"].error is None and isinstance(found.choices["a"].pipeline, Pipeline)
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        assert explore(mod, quantized(samples), measure=adds, executor=pool)["a"].error is None
+    assert explore(mod, quantized(samples), measure=adds, executor=processes)["a"].error is None
     with pytest.raises(InvalidArgument, match="has another choice named 'a'"):
         explore(mod, quantized([samples[0] * 2]), measure=adds, log=tmp_path / "log.json")
 
@@ -239,12 +244,6 @@ def test_rounds_are_a_number():
 # Elsewhere
 
 
-@pytest.fixture(scope="module")
-def processes():
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        yield pool
-
-
 def test_choices_are_tried_in_processes(processes: Executor):
     local = explore(small(), CHOICES, measure=adds)
     found = explore(small(), CHOICES, measure=adds, executor=processes, check=True)
@@ -252,6 +251,10 @@ def test_choices_are_tried_in_processes(processes: Executor):
     assert all(trial.checked for trial in found.values())
     where = explore(small(), {"a": {}}, measure=process, executor=processes)
     assert os.getpid() != where.best.value
+
+
+@pytest.mark.ci
+def test_the_latency_of_a_file_is_measured_in_processes(processes: Executor):
     assert explore(DIGITS, {"a": {}}, executor=processes).best.values[8:]
 
 
@@ -273,6 +276,7 @@ def test_what_cannot_be_sent_says_so(processes: Executor):
     assert (found["made"].error or "").startswith("executor: the choice cannot be pickled: Can't pickle")
 
 
+@pytest.mark.ci
 def test_a_process_that_ends_is_an_error_of_its_choice():
     with (
         ProcessPoolExecutor(1, get_context("spawn")) as pool,
