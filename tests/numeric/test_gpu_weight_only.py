@@ -28,6 +28,7 @@ from tests.numeric.compiled_modules import Net
 from tests.numeric.test_weight_only import drawn, exact
 from tests.ptx.interpreter import run as run_ptx
 
+E4M3 = "float8_e4m3fn"
 Size = tuple[int, int, int, int]
 FEW: Sequence[Size] = ((1, 64, 4, 32), (3, 70, 3, 48), (1, 5, 1, 16), (2, 48, 70, 32))
 MANY: Sequence[Size] = ((9, 33, 3, 16), (77, 40, 9, 32), (64, 128, 5, 48))
@@ -54,7 +55,10 @@ def built(net: Net, target: str, schedule: str) -> Executable:
     return relay.build(module, target, pipeline=Pipeline(lowering_passes(resolve(target))))
 
 
-@pytest.mark.parametrize(("bits", "zero_points"), [(4, True), (4, False), (8, True), (2, False)])
+@pytest.mark.parametrize(
+    ("bits", "zero_points"),
+    [(4, True), *(pytest.param(*case, marks=pytest.mark.ci) for case in ((4, False), (8, True), (2, False)))],
+)
 def test_few_rows(bits: int, zero_points: bool):
     """On the PTX interpreter: one launch each, and codes are loaded in vectors."""
     net, given = network(FEW, bits, zero_points)
@@ -66,8 +70,9 @@ def test_few_rows(bits: int, zero_points: bool):
     assert "ld.global.nc.v4.b32" in executable.get_source("ptx")
 
 
-@pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("channels", [1, 4])
+@pytest.mark.parametrize(
+    ("channels", "rows"), [(1, 1), (4, 2), *(pytest.param(*case, marks=pytest.mark.ci) for case in ((1, 2), (4, 1)))]
+)
 def test_other_rows_and_channels(rows: int, channels: int):
     net, given = network(FEW[1:2], 4, True)
     text = f'{{strategy = "weight-blocks", rows = {rows} : i64, channels = {channels} : i64, team = 2 : i64}}'
@@ -88,7 +93,13 @@ def check_rounded(results: Sequence[Array], given: Sequence[tuple[Array, list[Ar
         assert np.max(off / magnitudes) > format.roundoff / 64, "nothing was rounded"
 
 
-@pytest.mark.parametrize(("name", "bits", "zero_points"), [("f16", 4, True), ("bf16", 8, False), ("tf32", 2, True)])
+@pytest.mark.parametrize(
+    ("name", "bits", "zero_points"),
+    [
+        ("f16", 4, True),
+        *(pytest.param(*case, marks=pytest.mark.ci) for case in (("bf16", 8, False), ("tf32", 2, True))),
+    ],
+)
 def test_many_rows_on_ptx(name: str, bits: int, zero_points: bool):
     net, given = network(MANY, bits, zero_points)
     executable = built(net, f"cuda -matmul={name}", '{strategy = "mma-blocks", splits = 1 : i64}')
@@ -96,8 +107,9 @@ def test_many_rows_on_ptx(name: str, bits: int, zero_points: bool):
     check_rounded(run_ptx(executable, net.inputs)[0], given, name)
 
 
-def test_parts_of_the_depth():
-    net, given = network(MANY[1:], 4, True)
+@pytest.mark.parametrize("size", [MANY[1], pytest.param(MANY[2], marks=pytest.mark.ci)])
+def test_parts_of_the_depth(size: Size):
+    net, given = network([size], 4, True)
     executable = built(net, "cuda -matmul=f16", '{strategy = "mma-blocks", splits = 2 : i64}')
     assert len(executable.graph["device"]["launches"]) == 2 * len(given)
     emulator = Emulator(executable.get_source("ll"))
@@ -117,8 +129,14 @@ def test_what_is_chosen():
     assert [chosen(256, 1), chosen(1, 1), chosen(256, 1e4)] == [True, False, False]
 
 
-@pytest.mark.parametrize("target", ["cuda", "opencl"])
-@pytest.mark.parametrize("name", ["float8_e4m3fn", "float4_e2m1fn"])
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        pytest.param(name, target, marks=pytest.mark.ci if (name == E4M3) == (target == "opencl") else ())
+        for name in (E4M3, "float4_e2m1fn")
+        for target in ("cuda", "opencl")
+    ],
+)
 def test_codes_that_are_floats(name: str, target: str):
     net, dtype, size = Net(84), np.dtype(getattr(ml_dtypes, name)), (3, 70, 3, 48)
     data, (_, scales, _) = drawn(net, size, 4, False)

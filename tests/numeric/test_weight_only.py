@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -30,7 +31,8 @@ from tests.numeric.compiled_modules import Net
 from tests.numeric.gpu_models import Emulated
 from tests.numeric.test_schedule_attributes import with_pass
 
-SIZES = [
+Size = tuple[int, int, int, int]
+SIZES: list[Size] = [
     (1, 64, 4, 32),
     (1, 70, 2, 32),
     (1, 150, 2, 32),
@@ -42,9 +44,11 @@ SIZES = [
     (3, 16, 2, 24),
 ]
 """Rows, channels, blocks, and weights of a block: whole tiles and not; the last of a block that is no whole words."""
+FEW = [SIZES[1], SIZES[3], SIZES[8]]
+SOME = pytest.mark.parametrize("sizes", [FEW, pytest.param(SIZES, marks=pytest.mark.ci)], ids=["few", "all"])
 
 
-def drawn(net: Net, size: tuple[int, int, int, int], bits: int, zero_points: bool) -> tuple[Array, list[Array]]:
+def drawn(net: Net, size: Size, bits: int, zero_points: bool) -> tuple[Array, list[Array]]:
     """Data; codes, scales and zero points, which are one number, or any."""
     rows, channels, blocks, block = size
     codes = net.rng.integers(0, 1 << bits, (channels, blocks, block)).astype(np.uint8)
@@ -60,10 +64,10 @@ def exact(data: Array, codes: Array, scales: Array, zeros: Array) -> Array:
     return data.astype(np.float64) @ weights.reshape(len(codes), -1).T
 
 
-def products(bits: int, zero_points: bool, activation: bool) -> tuple[Net, list[Array]]:
-    """Products of all sizes, and their results without rounding."""
+def products(bits: int, zero_points: bool, activation: bool, sizes: Sequence[Size] = SIZES) -> tuple[Net, list[Array]]:
+    """Products of these sizes, and their results without rounding."""
     net, wanted = Net(80), list[Array]()
-    for size in SIZES:
+    for size in sizes:
         data, weights = drawn(net, size, bits, zero_points)
         sums = net.add(dialect.WeightOnlyDenseOp, [net.argument(data), *map(net.constant, weights)], {})
         net.result(f"{size}", net.relu(sums, size[1]) if activation else sums)
@@ -74,7 +78,7 @@ def products(bits: int, zero_points: bool, activation: bool) -> tuple[Net, list[
 @pytest.mark.parametrize(
     ("bits", "zero_points"),
     [
-        pytest.param(n, zero, marks=() if zero == (n != 4) else pytest.mark.ci)
+        pytest.param(n, zero, marks=() if (n, zero) == (4, False) else pytest.mark.ci)
         for n, zero in product((2, 4, 8), (False, True))
     ],
 )
@@ -92,14 +96,15 @@ FLOATS = {"float8_e4m3fn": 8, "float8_e5m2": 8, "float8_e4m3fnuz": 8, "float6_e3
 """Their bits."""
 
 
-@pytest.mark.parametrize("features", ["", "+avx2,+fma", "+sse2"])
+@SOME
+@pytest.mark.parametrize("features", ["", *(pytest.param(f, marks=pytest.mark.ci) for f in ("+avx2,+fma", "+sse2"))])
 @pytest.mark.parametrize(
     "name", ["float8_e4m3fn", *(pytest.param(name, marks=pytest.mark.ci) for name in [*FLOATS][1:])]
 )
-def test_codes_that_are_floats(name: str, features: str):
+def test_codes_that_are_floats(name: str, features: str, sizes: list[Size]):
     net, wanted, dtype = Net(85), list[Array](), np.dtype(getattr(ml_dtypes, name))
     every = np.arange(1 << FLOATS[name], dtype=np.uint8).view(dtype)
-    for size in SIZES:
+    for size in sizes:
         data, (codes, scales, _) = drawn(net, size, 8, False)
         numbers = net.rng.choice(every[np.isfinite(every.astype(np.float32))], codes.shape)
         weights = [numbers, scales, np.zeros(scales.shape, np.uint8)]
@@ -126,10 +131,11 @@ def test_a_code_that_is_no_number(name: str):
     assert np.array_equal(found, np.isnan(wanted)) and found[:, 7].all() and not found[:, 6].any()
 
 
+@SOME
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.ci) for n in (1, 2))])
-def test_other_tiles(seed: int):
+def test_other_tiles(seed: int, sizes: list[Size]):
     """Tiles, and ways to make codes floats, drawn from all that are possible."""
-    net, wanted = products(4, True, False)
+    net, wanted = products(4, True, False, sizes)
     with PassContext(opt_level=1):  # LLVM is quick there
         found = build(net.module(), pipeline=with_pass(DrawSchedules(seed))).run(*net.inputs)
     assert isinstance(found, tuple)
@@ -161,20 +167,26 @@ def test_one_row_by_panels(channels: int):
     assert np.abs(np.asarray(found) - best).max() <= 1e-6 * np.abs(best).max()
 
 
-@pytest.mark.parametrize("features", [pytest.param("", marks=pytest.mark.ci), "+avx2,+fma", "+sse2"])
-def test_what_follows_is_in_the_same_kernel(features: str, monkeypatch: pytest.MonkeyPatch):
-    net, _ = products(4, True, True)
-    with PassContext(instruments=[PassInstrument()]):  # nothing that an instrument sees is taken from the cache
-        net.check(f"x86_64-unknown-linux-gnu -mattr={features}" if features else "llvm")
+@SOME
+@pytest.mark.parametrize("features", ["+avx2,+fma", *(pytest.param(f, marks=pytest.mark.ci) for f in ("", "+sse2"))])
+def test_what_follows_is_in_the_same_kernel(features: str, sizes: list[Size]):
+    products(4, True, True, sizes)[0].check(f"x86_64-unknown-linux-gnu -mattr={features}" if features else "llvm")
+
+
+@SOME
+def test_what_follows_is_in_the_same_kernel_without_vectors(sizes: list[Size], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(CpuTarget, "has_vectors", False)
-    with PassContext(instruments=[PassInstrument()]):
-        products(4, True, True)[0].check()
+    with PassContext(instruments=[PassInstrument()]):  # nothing that an instrument sees is taken from the cache
+        products(4, True, True, sizes)[0].check()
 
 
-@pytest.mark.parametrize("target", ["cuda", "cuda -arch=sm_90a", "opencl"])
-def test_each_is_one_launch_on_gpus(target: str):
+@SOME
+@pytest.mark.parametrize(
+    "target", ["cuda", *(pytest.param(t, marks=pytest.mark.ci) for t in ("cuda -arch=sm_90a", "opencl"))]
+)
+def test_each_is_one_launch_on_gpus(target: str, sizes: list[Size]):
     """Codes become floats in registers: no launch writes weights of floats."""
-    net, wanted = products(4, True, False)
+    net, wanted = products(4, True, False, sizes)
     if target == "opencl":
         try:
             driver(0)
@@ -187,7 +199,7 @@ def test_each_is_one_launch_on_gpus(target: str):
     else:
         model = Emulated(net.module(), target)
         executable, results = model.executable, model.run(net.inputs)
-    assert len(executable.graph["device"]["launches"]) == len(SIZES)
+    assert len(executable.graph["device"]["launches"]) == len(sizes)
     for one, best in zip(results, wanted, strict=True):
         assert np.abs(one - best).max() <= 1e-6 * np.abs(best).max()
 
@@ -201,8 +213,9 @@ def test_words_hold_all_codes():
     assert len(relay.build(net.module(), target).to_bytes()) < 0.8 * weights[0].size
 
 
-def test_threads_share_the_channels():
-    net, wanted = products(4, False, False)
+@SOME
+def test_threads_share_the_channels(sizes: list[Size]):
+    net, wanted = products(4, False, False, sizes)
     model = relay.build(net.module(), num_threads=2)
     found = model.run(*net.inputs)
     assert isinstance(found, tuple)
@@ -210,13 +223,14 @@ def test_threads_share_the_channels():
         assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
 
 
-@pytest.mark.parametrize("features", ["", "+avx2,+fma,+avxvnni", "+avx2,+fma"])
-def test_data_of_eight_bits(features: str):
+@SOME
+@pytest.mark.parametrize("features", ["", "+avx2,+fma,+avxvnni", pytest.param("+avx2,+fma", marks=pytest.mark.ci)])
+def test_data_of_eight_bits(features: str, sizes: list[Size]):
     """A promise that data are codes times a scale of their block: these are multiplied, where bytes can be."""
     if missing := processor.lacks(frozenset(features.replace("+", "").split(",")) - {""}):
         pytest.skip(f"this processor lacks {', '.join(missing)}")
     rng, net, wanted = np.random.default_rng(5), Net(82), list[Array]()
-    for rows, channels, blocks, block in SIZES:
+    for rows, channels, blocks, block in sizes:
         data, weights = drawn(net, (rows, channels, blocks, block), 4, rows % 2 == 0)
         codes = rng.integers(-126, 127, (rows, blocks, block)).astype(np.float32)
         codes[..., 0] = 127
@@ -233,7 +247,7 @@ def test_data_of_eight_bits(features: str):
 
 
 @pytest.mark.parametrize("features", ["", "+avx2,+fma"])
-@pytest.mark.parametrize("code", [-127, 126.5, 127])
+@pytest.mark.parametrize("code", [-127, pytest.param(126.5, marks=pytest.mark.ci), 127])
 def test_the_largest_sums_of_a_block_fit(features: str, code: float):
     """All weights 15, and all data alike: sums of products of 4 bits by bytes are as large as they can be."""
     net, wanted = Net(84), list[Array]()
@@ -267,9 +281,13 @@ def test_what_is_no_number_stays_none(bad: float):
     assert (np.abs(found[rows] - best[rows]) <= 1e-6 * largest).all()
 
 
-@pytest.mark.parametrize("level", [0, 4])
 @pytest.mark.parametrize(
-    ("bits", "block", "zero_points"), [(4, 32, False), (4, 16, True), (8, 128, True), (2, 64, False)]
+    ("bits", "block", "zero_points", "level"),
+    [
+        pytest.param(*case, level, marks=() if (level == 4) == (number % 3 == 0) else pytest.mark.ci)
+        for number, case in enumerate([(4, 32, False), (4, 16, True), (8, 128, True), (2, 64, False)])
+        for level in (0, 4)
+    ],
 )
 def test_onnx_runtime(bits: int, block: int, zero_points: bool, level: int):
     onnx = pytest.importorskip("onnx", reason="makes the model")
@@ -305,8 +323,14 @@ def test_onnx_runtime(bits: int, block: int, zero_points: bool, level: int):
     assert np.abs(np.asarray(found) - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
-@pytest.mark.parametrize("way", ["MatMul", "Transpose", "Gemm"])
-@pytest.mark.parametrize("kind", ["INT4", "UINT4", "INT8", "UINT8"])
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        pytest.param(kind, way, marks=() if number % 3 == place else pytest.mark.ci)
+        for number, kind in enumerate(("INT4", "UINT4", "INT8", "UINT8"))
+        for place, way in enumerate(("MatMul", "Transpose", "Gemm"))
+    ],
+)
 def test_dequantized_weights_of_a_product(kind: str, way: str):
     """DequantizeLinear in blocks, then MatMul, as ONNX Runtime's tools also write such models; of weights [units,
     inputs] by way of a transpose, or by Gemm."""
@@ -402,8 +426,9 @@ def test_a_table_of_embeddings_is_as_small_as_its_codes():
         assert np.array_equal(row, (codes * arrays["s"][at][:, None]).reshape(-1))
 
 
-def test_exported_c_has_weights_of_floats(tmp_path: Path):
-    net, wanted = products(4, True, False)
+@SOME
+def test_exported_c_has_weights_of_floats(sizes: list[Size], tmp_path: Path):
+    net, wanted = products(4, True, False, sizes)
     exported = Exported(net.module(), tmp_path)
     exported.compile()
     for found, best in zip(exported.run(net.inputs), wanted, strict=True):
