@@ -30,6 +30,7 @@ def test_it_is_short_and_shows_what_was_measured():
     assert len(models) == 9 and all(f">{model}<" in drawn for model in models)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("code", PYTHON)
 def test_python(code: str, tmp_path: Path):
     assert len([line for line in code.splitlines() if line.strip()]) <= 12
@@ -41,7 +42,9 @@ def test_python(code: str, tmp_path: Path):
     assert "the digit is a" in done.stdout
 
 
-@pytest.mark.parametrize("line", [line for code in SHELL for line in code.splitlines()])
+@pytest.mark.parametrize(
+    "line", [pytest.param(x, marks=() if " -p " in x else pytest.mark.ci) for code in SHELL for x in code.splitlines()]
+)
 def test_shell(line: str):
     command = line.replace("relay-opt", f"{sys.executable} -m relay.tools.relay_opt", 1)
     done = subprocess.run(["bash", "-ec", command], cwd=ROOT, capture_output=True, text=True)
@@ -49,6 +52,7 @@ def test_shell(line: str):
     assert done.stdout
 
 
+@pytest.mark.ci
 def test_example_says_what_it_did():
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "examples/digits/run.py"]
