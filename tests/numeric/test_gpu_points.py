@@ -30,8 +30,14 @@ def network(case: Case) -> Net:
     return net
 
 
-@pytest.mark.parametrize("text", ["opencl", "opencl -mattr=+dot", "cuda -mattr=-mma,-shuffle"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "text"),
+    [
+        pytest.param(case, text, marks=() if n == m else pytest.mark.ci)
+        for n, case in enumerate(CASES)
+        for m, text in enumerate(("cuda -mattr=-mma,-shuffle", "opencl", "opencl -mattr=+dot"))
+    ],
+)
 def test_points_share_reads(case: Case, text: str):
     net, target = network(case), resolve(text).with_costs({"near_results": case[-1], "processors": 1})
     module = net.module()

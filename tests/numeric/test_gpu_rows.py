@@ -76,7 +76,7 @@ def close(found: Array, wanted: Array) -> bool:
     return bool(found.dtype == np.float32 and np.abs(found - wanted).max() <= 4e-6 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("target", ["cuda", "cuda -mattr=-shuffle"])
+@pytest.mark.parametrize("target", ["cuda", pytest.param("cuda -mattr=-shuffle", marks=pytest.mark.ci)])
 def test_each_is_one_launch(target: str):
     net, wanted = network(SHAPES)
     model = Emulated(net.module(), target)
@@ -88,6 +88,7 @@ def test_each_is_one_launch(target: str):
     assert wrong == []
 
 
+@pytest.mark.ci
 def test_each_is_one_launch_on_a_device_of_opencl():
     """Threads have no shuffles there: they join through memory whose size is given with the launch."""
     try:
@@ -129,7 +130,7 @@ def parameters(scale: np.float32, zero_point: int) -> dict[str, Attribute]:
     return {"scale": scalar_attr(float(scale), f32), "zero_point": scalar_attr(zero_point, i32)}
 
 
-@pytest.mark.parametrize("target", ["cuda", "cuda -mattr=-shuffle"])
+@pytest.mark.parametrize("target", [pytest.param("cuda", marks=pytest.mark.ci), "cuda -mattr=-shuffle"])
 def test_ptx_of_warps_and_blocks(target: str):
     net, wanted = network(((5, 24), (2, 1100)))
     results = run_ptx(relay.build(net.module(), target=target), net.inputs)[0]

@@ -32,6 +32,7 @@ def levels(target: str) -> Sequence[tuple[str, IRModule]]:
 
 
 @needs_mlir
+@pytest.mark.ci
 @pytest.mark.parametrize("target", ["cuda", pytest.param("opencl", marks=pytest.mark.slow)])
 def test_every_level_is_taken(target: str):
     assert MLIR_OPT is not None
@@ -42,6 +43,7 @@ def test_every_level_is_taken(target: str):
 
 
 @needs_mlir
+@pytest.mark.ci
 def test_its_own_pipeline_makes_the_same_kernels():
     """From the kernels that `gpu-kernel-outlining` makes to PTX, by MLIR alone."""
     assert MLIR_OPT is not None
