@@ -87,6 +87,7 @@ def check(
             np.testing.assert_allclose(found, golden, rtol=tolerance, atol=tolerance, err_msg=level)
 
 
+@pytest.mark.ci
 def test_the_digits(tmp_path: Path) -> None:
     data = np.load(DIGITS.parent / "digits_test.npz")
     check(from_tflite(DIGITS), [data["int8_images"][:1]], [data["int8_out"][:1]], exact=True, folder=tmp_path)

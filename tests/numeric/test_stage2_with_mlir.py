@@ -308,10 +308,7 @@ def check(name: str, got: Sequence[Array], want: Sequence[Array], tolerance: flo
 @mlir_runner.needs_mlir
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=[] if kind in ("elementwise", "contraction") else [pytest.mark.ci])
-        for kind in KINDS_OF_CASES
-    ],
+    [pytest.param(kind, marks=[] if kind == "elementwise" else [pytest.mark.ci]) for kind in KINDS_OF_CASES],
 )
 def test_stage2_computes_what_stage1_means(kind: str):
     """Run by MLIR, as it is and with our expansion of `tosa.apply_scale`."""
