@@ -118,7 +118,7 @@ def test_two_lengths_in_turn():
             assert found.tobytes() == array.tobytes()
 
 
-@pytest.mark.parametrize("length", [19, 64])
+@pytest.mark.parametrize("length", [19, pytest.param(64, marks=pytest.mark.ci)])
 def test_a_build_for_the_length_gives_the_same_bits(length: int):
     given = inputs(length)
     fixed = build(module(), opt_level=1, shapes={"n": length})

@@ -76,10 +76,18 @@ def choices(net: Net) -> list[str]:
     return ["\n".join(schedule_lines(kernel.attributes.get("relay.schedule"))) for kernel in kernels]
 
 
-@pytest.mark.parametrize("flavour", ["i8", "f32"])
-def test_products(flavour: str):
+@pytest.mark.parametrize(
+    ("flavour", "shapes"),
+    [
+        ("i8", SHAPES[1:4]),
+        ("f32", FEW[:3]),
+        pytest.param("i8", SHAPES[-3:], marks=pytest.mark.ci),
+        pytest.param("f32", (*SHAPES[1:4], *SHAPES[-3:], *FEW[3:]), marks=pytest.mark.ci),
+    ],
+)
+def test_products(flavour: str, shapes: Sequence[tuple[int, int, int, int]]):
     with PassContext(opt_level=1):  # LLVM is quick there
-        products(flavour, (*SHAPES[1:4], *SHAPES[-3:], *(FEW if flavour == "f32" else ()))).check()
+        products(flavour, shapes).check()
 
 
 @pytest.mark.slow
@@ -113,9 +121,10 @@ def test_few_rows_are_not_packed():
     assert not any("packed at run time" in text for text in choices(net))
 
 
+@pytest.mark.parametrize("shapes", [FEW[:2], pytest.param(FEW[2:], marks=pytest.mark.ci)])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_few_rows_of_floats_with_any_schedule(seed: int):
-    net = products("f32", FEW)
+def test_few_rows_of_floats_with_any_schedule(seed: int, shapes: Sequence[tuple[int, int, int, int]]):
+    net = products("f32", shapes)
     module = net.module()
     with PassContext(opt_level=1):
         executable = build(module, pipeline=with_pass(DrawSchedules(seed)))

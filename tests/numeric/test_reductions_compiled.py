@@ -50,7 +50,9 @@ def sums_of_codes() -> Net:
     return net
 
 
-@pytest.mark.parametrize("features", ["", "avx2,+fma", pytest.param("sse2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "features", ["", pytest.param("avx2,+fma", marks=pytest.mark.ci), pytest.param("sse2", marks=pytest.mark.slow)]
+)
 def test_sums_of_codes(features: str) -> None:
     if features and platform.machine() != "x86_64":
         pytest.skip("a processor of another kind")

@@ -33,7 +33,7 @@ def transposes() -> Net:
     return net
 
 
-@pytest.mark.parametrize("features", ["", "avx2,+fma", "sse2"])
+@pytest.mark.parametrize("features", ["", *(pytest.param(f, marks=pytest.mark.ci) for f in ("avx2,+fma", "sse2"))])
 def test_transposes(features: str):
     if features and platform.machine() != "x86_64":
         pytest.skip("a processor of another kind")

@@ -36,7 +36,9 @@ def windows(dtype: str) -> Net:
     return net
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", pytest.param("uint8", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "dtype", ["int8", pytest.param("float32", marks=pytest.mark.ci), pytest.param("uint8", marks=pytest.mark.slow)]
+)
 def test_windows(dtype: str):
     with PassContext(opt_level=1):
         windows(dtype).check()
@@ -63,7 +65,7 @@ def sums_of_rows(dtype: str) -> Net:
     return net
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("dtype", ["int8", pytest.param("uint8", marks=pytest.mark.ci)])
 def test_sums_of_rows_of_codes(dtype: str):
     with PassContext(opt_level=1):
         sums_of_rows(dtype).check()
