@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from relay.lowering.gpu.strategies.wgmma import GROUP_TILES
 from relay.lowering.gpu.strategies.wgmma_tma import BULK_TILES
 from relay.lowering.gpu.strategies.wgmma_turns import TURN_TILES
 from relay.lowering.gpu.tiles import BulkTile, GroupTile, Tile, TurnTile, cheapest, choices
+from relay.runtime import Executable
 from relay.target import resolve_gpu
 from tests.numeric.compiled_modules import Net, equal
 from tests.numeric.gpu_models import Emulated
@@ -101,7 +103,7 @@ def pointwise(data: str, kernel: str, shape: tuple[int, ...], columns: int) -> N
     return net
 
 
-@pytest.mark.parametrize("types", [("int8", "int8"), ("uint8", "int8")])
+@pytest.mark.parametrize("types", [("int8", "int8"), pytest.param(("uint8", "int8"), marks=pytest.mark.ci)])
 def test_matrices_come_by_tiles(types: tuple[str, str], monkeypatch: pytest.MonkeyPatch):
     """Neither rows, nor columns, nor the depth are multiples of the tile's."""
     only(SMALL, monkeypatch)
@@ -174,7 +176,7 @@ def test_only_large_products_are_for_groups_of_warps():
     assert resolve_gpu(TARGET).warpgroups and not resolve_gpu("cuda -arch=sm_90").warpgroups
 
 
-@pytest.mark.parametrize("make", [convolution, product])
+@pytest.mark.parametrize("make", [pytest.param(convolution, marks=pytest.mark.ci), product])
 def test_products_overlap(make: Callable[..., Net], monkeypatch: pytest.MonkeyPatch):
     """Nothing else touches the sums in the loop: the assembler would make products wait for each other."""
     only(GROUP_TILES[0], monkeypatch)
@@ -291,7 +293,11 @@ def test_parts_of_windows(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize(
     ("data", "image", "padding"),
-    [("int8", (8, 8, 48), (1, 1, 1, 1)), ("int8", (8, 8, 128), (1, 0, 1, 0)), ("int8", (8, 9, 128), (0, 1, 2, 1))],
+    [
+        ("int8", (8, 8, 48), (1, 1, 1, 1)),
+        ("int8", (8, 8, 128), (1, 0, 1, 0)),
+        pytest.param("int8", (8, 9, 128), (0, 1, 2, 1), marks=pytest.mark.ci),
+    ],
 )
 def test_other_windows_are_copied_by_threads(data: str, image: tuple[int, ...], padding: tuple[int, ...]):
     """Of other channels, and with borders that are not alike in rows and columns."""
@@ -300,6 +306,15 @@ def test_other_windows_are_copied_by_threads(data: str, image: tuple[int, ...], 
     net.result("sums", net.conv2d(x, weights, padding=padding, zero_points=(3, 0)))
     graph = relay.build(net.module(), target=TARGET).graph
     assert all("corners" not in map for row in graph["device"]["launches"] for map in row.get("maps", ()))
+
+
+@cache
+def of_turns() -> tuple[Executable, Net]:
+    """A product whose blocks take several tiles in turn."""
+    net = product("int8", "int8", 300, 640, 64)
+    with pytest.MonkeyPatch.context() as patch:
+        only(TurnTile(64, 64, 4, 1, 3), patch)
+        return relay.build(net.module(), target=turns(2)), net
 
 
 WAITED = r"call void asm sideeffect \"\{ \.reg \.pred[^\n]*\n"
@@ -314,12 +329,8 @@ WAITED = r"call void asm sideeffect \"\{ \.reg \.pred[^\n]*\n"
         (r"call void asm sideeffect \"mbarrier.arrive.shared[^\n]*\n", 0, "\n", "waits for ever at the barrier"),
     ],
 )
-def test_a_turn_that_is_not_waited_for_is_seen(
-    old: str, number: int, new: str, said: str, monkeypatch: pytest.MonkeyPatch
-):
-    only(TurnTile(64, 64, 4, 1, 3), monkeypatch)
-    net = product("int8", "int8", 300, 640, 64)
-    executable = relay.build(net.module(), target=turns(2))
+def test_a_turn_that_is_not_waited_for_is_seen(old: str, number: int, new: str, said: str):
+    executable, net = of_turns()
     text = executable.get_source("ll")
     place = [*re.finditer(old, text)][number]
     wrong = text[: place.start()] + new + text[place.end() :]

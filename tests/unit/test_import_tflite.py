@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,25 @@ DIGITS = Path(__file__).parents[2] / "examples/digits"
 INT8, FLOAT = DIGITS / "digits_int8.tflite", DIGITS / "digits_float.tflite"
 MODELS = Path(__file__).parents[2] / "../shared/models"
 REAL = sorted(MODELS.glob("*.tflite"))
+EACH = [
+    pytest.param(path, marks=() if path.stat().st_size < 200_000 else pytest.mark.ci, id=path.stem)
+    for path in (INT8, *REAL)
+]
 LOCATION = re.compile(r"operator (\d+) ([A-Z_0-9]+) '.*'")
+
+
+@cache
+def imported(path: Path) -> IRModule:
+    return from_tflite(path)
 
 
 def body(mod: IRModule) -> list[Any]:
     return list(mod["main"].body.block.ops)
 
 
-@pytest.mark.parametrize("path", [INT8, FLOAT, *REAL], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*EACH, pytest.param(FLOAT, id=FLOAT.stem)])
 def test_module_has_the_names_of_the_file(path: Path) -> None:
-    mod = from_tflite(path)
+    mod = imported(path)
     mod.verify()
     graph = read_model(path.read_bytes()).subgraphs[0]
     inputs, outputs = signature.read(mod["main"])
@@ -57,9 +67,9 @@ def test_module_has_the_names_of_the_file(path: Path) -> None:
     assert all(label in names or "lstm" in label for label in labels)
 
 
-@pytest.mark.parametrize("path", [INT8, *REAL], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EACH)
 def test_every_op_says_where_it_is_from(path: Path) -> None:
-    mod = from_tflite(path)
+    mod = imported(path)
     operators = read_model(path.read_bytes()).subgraphs[0].operators
     for op in body(mod)[:-1]:
         location = op.location
