@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i64
 from xdsl.ir import Attribute
 
@@ -41,35 +42,45 @@ def formula(q: Array, k: Array, v: Array, mask: Array | None, scale: float, caus
     return result
 
 
-def test_compiled_against_float64() -> None:
+@pytest.mark.parametrize(
+    ("causal", "cap"), [(13, 2.0), *(pytest.param(n, 0.0, marks=pytest.mark.ci) for n in (None, -2))]
+)
+def test_compiled_against_float64(causal: int | None, cap: float) -> None:
     net = Net(3)
     wanted: list[Array] = []
     for kind, mask in MASKS.items():
-        for causal, cap in ((None, 0.0), (13, 2.0), (-2, 0.0)):
-            shapes = ((3, 4, 7, 16), (3, 2, 20, 16), (3, 2, 20, 24))
-            q, k, v = (net.rng.normal(size=shape).astype(np.float32) for shape in shapes)
-            given = [net.argument(each) for each in (q, k, v, mask) if each is not None]
-            properties: dict[str, Attribute] = {"scale": FloatAttr(0.25, f32)}
-            properties |= {} if causal is None else {"causal": IntegerAttr(causal, i64)}
-            properties |= {"softcap": FloatAttr(cap, f32)} if cap else {}
-            net.result(f"{kind} {causal} {cap}", net.add(relay.AttentionOp, given, properties))
-            wanted.append(formula(q, k, v, mask, 0.25, causal, cap))
+        shapes = ((3, 4, 7, 16), (3, 2, 20, 16), (3, 2, 20, 24))
+        q, k, v = (net.rng.normal(size=shape).astype(np.float32) for shape in shapes)
+        given = [net.argument(each) for each in (q, k, v, mask) if each is not None]
+        properties: dict[str, Attribute] = {"scale": FloatAttr(0.25, f32)}
+        properties |= {} if causal is None else {"causal": IntegerAttr(causal, i64)}
+        properties |= {"softcap": FloatAttr(cap, f32)} if cap else {}
+        net.result(kind, net.add(relay.AttentionOp, given, properties))
+        wanted.append(formula(q, k, v, mask, 0.25, causal, cap))
     found = build(net.module())(*net.inputs)
     assert isinstance(found, tuple)
     for name, each, exact in zip(net.results, found, wanted, strict=True):
         assert np.abs(each - exact).max() <= 2e-6 * np.abs(exact).max(), name
 
 
-def test_one_kernel_against_float64() -> None:
+Large = tuple[int, int, Array | None, int | None]
+LARGE: tuple[Large, ...] = (
+    (50, 197, None, None),
+    (33, 40, RANDOM.random((2, 1, 33, 40)) < 0.5, 7),
+    (9, 700, RANDOM.normal(size=(2, 1, 1, 700)).astype(np.float32), None),
+    (64, 64, None, 0),
+)
+"""Rows, keys, mask, and from where on keys are left out."""
+
+
+@pytest.mark.parametrize(
+    "cases", [LARGE[1:3], pytest.param((LARGE[0], LARGE[3]), marks=pytest.mark.ci)], ids=["masks", "none"]
+)
+def test_one_kernel_against_float64(cases: tuple[Large, ...]) -> None:
     """Rows enough for scores in scratch memory: several blocks and one of what is left, both kinds of masks."""
     net = Net(4)
     wanted: list[Array] = []
-    for rows, keys, mask, causal in (
-        (50, 197, None, None),
-        (33, 40, RANDOM.random((2, 1, 33, 40)) < 0.5, 7),
-        (9, 700, RANDOM.normal(size=(2, 1, 1, 700)).astype(np.float32), None),
-        (64, 64, None, 0),
-    ):
+    for rows, keys, mask, causal in cases:
         shapes = ((2, 4, rows, 20), (2, 2, keys, 20), (2, 2, keys, 24))
         q, k, v = (net.rng.normal(size=shape).astype(np.float32) for shape in shapes)
         given = [net.argument(each) for each in (q, k, v, mask) if each is not None]
@@ -86,13 +97,22 @@ def test_one_kernel_against_float64() -> None:
         assert np.abs(each - exact).max() <= 2e-6 * np.abs(exact).max(), name
 
 
-def test_keys_behind_a_position_are_not_read() -> None:
+Behind = tuple[int, int, type[relay.LessOp] | type[relay.LessEqualOp], int, int]
+BEHIND: tuple[Behind, ...] = (
+    (3, 2, relay.LessOp, 5, 0),
+    (8, 2, relay.LessEqualOp, 0, 0),
+    (1, 3, relay.LessEqualOp, 0, 2),
+    (1, 3, relay.LessEqualOp, 0, 0),
+    (3, 2, relay.LessOp, 0, 0),
+    (1, 2, relay.LessEqualOp, -2, 0),
+)
+"""Rows and heads, the comparison of a key's place with the position, what is added to each."""
+
+
+@pytest.mark.parametrize("cases", [BEHIND[:3], pytest.param(BEHIND[3:], marks=pytest.mark.ci)], ids=["few", "more"])
+def test_keys_behind_a_position_are_not_read(cases: tuple[Behind, ...]) -> None:
     """Caches with room for more: positions inside, at the ends of vectors, and outside, where all or none count."""
     rng, keys = np.random.default_rng(5), 80
-    cases = (
-        *((1, 3, relay.LessEqualOp, 0, 0), (3, 2, relay.LessOp, 0, 0), (8, 2, relay.LessEqualOp, 0, 0)),
-        *((1, 2, relay.LessEqualOp, -2, 0), (3, 2, relay.LessOp, 5, 0), (1, 3, relay.LessEqualOp, 0, 2)),
-    )
     for rows, heads, predicate, first, more in cases:
         net, scale = Net(6), np.array(0.25, np.float32)
         q, k, v = (rng.normal(size=(heads, count, 32)).astype(np.float32) for count in (rows, keys, keys))

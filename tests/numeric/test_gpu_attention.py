@@ -78,7 +78,7 @@ def kernels_of(model: Emulated) -> list[str]:
     return [row["kernel"].partition("_")[0] for row in model.graph["device"]["launches"]]
 
 
-@pytest.mark.parametrize("case", [CASES[1], MANY[0]], ids=["registers", "tiles"])
+@pytest.mark.parametrize("case", [CASES[1], pytest.param(MANY[0], marks=pytest.mark.ci)], ids=["registers", "tiles"])
 def test_ptx_of_codes(case: Case):
     net = Net(52)
     attention(net, case, "of codes", rescaled=True)
@@ -139,15 +139,17 @@ def test_floats_in_one_launch(name: str):
         assert np.max(np.abs(found - want)) > format.roundoff / 64 * np.abs(want).max(), "nothing was rounded"
 
 
-@pytest.mark.parametrize("name", FLOATS)
-def test_ptx_of_floats(name: str):
+@pytest.mark.parametrize(
+    ("name", "number"), [("f16", 3), *(pytest.param(name, 1, marks=pytest.mark.ci) for name in FLOATS)]
+)
+def test_ptx_of_floats(name: str, number: int):
     net, format = Net(54), FLOATS[name]
-    want, most = of_floats(net, 1, format)
+    want, most = of_floats(net, number, format)
     (found,) = run_ptx(relay.build(net.module(), target=f"cuda -matmul={name}"), net.inputs)[0]
     assert np.max(np.abs(found - want) / most) <= 1
 
 
-@pytest.mark.parametrize("keys", [48, 3 * KEYS])
+@pytest.mark.parametrize("keys", [pytest.param(48, marks=pytest.mark.ci), 3 * KEYS])
 def test_rows_without_keys_are_0(keys: int):
     """Causal attention of several groups, some of whose rows leave out all keys, and first tiles leave out all."""
     net, rows = Net(55), 24
@@ -204,7 +206,7 @@ def is_close(found: Array, wanted: Array) -> bool:
     return bool(found.dtype == np.float32 and np.abs(found - wanted).max() <= 4e-6 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("target", ["cuda", PLAIN[1]])
+@pytest.mark.parametrize("target", ["cuda", pytest.param(PLAIN[1], marks=pytest.mark.ci)])
 def test_floats_in_one_launch_without_matrix_units(target: str):
     net = Net(57)
     wanted = every_float(net, 4)
@@ -214,7 +216,7 @@ def test_floats_in_one_launch_without_matrix_units(target: str):
     assert all(map(is_close, found, wanted))
 
 
-@pytest.mark.parametrize("target", PLAIN)
+@pytest.mark.parametrize("target", [PLAIN[0], pytest.param(PLAIN[1], marks=pytest.mark.ci)])
 def test_codes_in_one_launch_without_matrix_units(target: str):
     """Heads that fill the processors; keys as rows become columns by a launch before."""
     net = Net(58)

@@ -42,17 +42,17 @@ def many_groups(dtype: str) -> Net:
     return net
 
 
-slow = pytest.mark.slow
+ci, slow = pytest.mark.ci, pytest.mark.slow
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", pytest.param("uint8", marks=slow)])
+@pytest.mark.parametrize("dtype", ["int8", pytest.param("float32", marks=ci), pytest.param("uint8", marks=slow)])
 def test_groups(dtype: str):
     with PassContext(opt_level=1):
         many_groups(dtype).check()
 
 
 @on_x86
-@pytest.mark.parametrize("features", ["avx2,+fma", pytest.param("sse2", marks=slow)])
+@pytest.mark.parametrize("features", [pytest.param("avx2,+fma", marks=ci), pytest.param("sse2", marks=slow)])
 def test_groups_without_avx512(features: str):
     if "avx2" in features and "avx2" not in host().features:
         pytest.skip("this CPU has no AVX2")

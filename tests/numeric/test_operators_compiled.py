@@ -28,7 +28,20 @@ ALIKE = frozenset(
     BATCH_TO_SPACE_ND SPACE_TO_DEPTH MATRIX_DIAG""".split()
 )
 """Those that differ from another one in no more than a row of a table, which slow runs build too."""
-KINDS = [pytest.param(kind, marks=pytest.mark.slow if kind in ALIKE else ()) for kind in sorted(CASES)]
+DEFAULT = frozenset(
+    """ADD ARG_MAX AVERAGE_POOL_2D BATCH_MATMUL CONCATENATION CONV_2D CUMSUM DEPTHWISE_CONV_2D DIV FULLY_CONNECTED
+    GATHER HARD_SWISH LEAKY_RELU LOGISTIC MAX_POOL_2D MEAN MUL NON_MAX_SUPPRESSION_V4 PAD QUANTIZE RESHAPE
+    RESIZE_BILINEAR SCATTER_ND SELECT SOFTMAX SPLIT STRIDED_SLICE SUM SVDF TOPK_V2 TRANSPOSE TRANSPOSE_CONV""".split()
+)
+"""One of each kind of kernel, and those with arithmetic of their own. Of the others, too, the interpreter is compared
+with LiteRT by default, and what they become is compiled in `tests/ops`."""
+
+
+def marks_of(kind: str) -> tuple[pytest.MarkDecorator, ...]:
+    return () if kind in DEFAULT else (pytest.mark.slow if kind in ALIKE else pytest.mark.ci,)
+
+
+KINDS = [pytest.param(kind, marks=marks_of(kind)) for kind in sorted(CASES)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -48,6 +61,7 @@ def test_many_compiled_operators_equal_litert(kind: str, cases: Cases):
 # Targets
 
 TARGETS = ["llvm", "generic", *(["x86-64-v3"] if llvm.get_process_triple().startswith("x86_64") else [])]
+EACH = [TARGETS[0], *(pytest.param(each, marks=pytest.mark.ci) for each in TARGETS[1:])]
 
 
 def target_of(name: str) -> str | CpuTarget:
@@ -83,9 +97,10 @@ FLAVOURS: dict[str, tuple[str, str, tuple[int, int] | None]] = {
 """Dtypes of data and kernel, and their zero points."""
 
 
-def flavours(*default: str) -> list[object]:
-    """All of them: these by default, the others when slow ones are wanted."""
-    return [pytest.param(flavour, marks=() if flavour in default else pytest.mark.slow) for flavour in FLAVOURS]
+def flavours(default: str, ci: str) -> list[object]:
+    """All of them: these by default, these with `-m ci`, the others when slow ones are wanted."""
+    marks = {**dict.fromkeys(default.split(), ()), **dict.fromkeys(ci.split(), pytest.mark.ci)}
+    return [pytest.param(flavour, marks=marks.get(flavour, pytest.mark.slow)) for flavour in FLAVOURS]
 
 
 def follow(net: Net, flavour: str, name: str, sums: SSAValue, channels: int, epilogue: bool) -> None:
@@ -112,8 +127,9 @@ GEOMETRIES = (
 """Kernel size, strides, dilation, padding."""
 
 
-def convolutions(flavour: str) -> Net:
-    """Many numbers of channels, every geometry, widths that leave remainders; with and without epilogue."""
+def convolutions(flavour: str, *, half: bool = False) -> Net:
+    """Many numbers of channels, every geometry, widths that leave remainders; with and without epilogue. Or half of
+    them, every second one."""
     net = Net(11)
     data, kernel, zero_points = FLAVOURS[flavour]
     outputs, widths, batches = (
@@ -124,12 +140,14 @@ def convolutions(flavour: str) -> Net:
     geometries, epilogues = cycle(GEOMETRIES), cycle((True, True, False))
     for number, channels in enumerate(CHANNELS):
         (kh, kw), strides, dilation, padding = next(geometries)
-        o, w, n = next(outputs), next(widths), next(batches)
+        o, w, n, epilogue = next(outputs), next(widths), next(batches), next(epilogues)
+        if half and number % 2 == 0:
+            continue
         x = net.argument(net.numbers(data, n, 7, w, channels))
         weights = net.constant(net.numbers(kernel, o, kh, kw, channels))
         sums = net.conv2d(x, weights, strides=strides, dilation=dilation, padding=padding, zero_points=zero_points)
         name = f"{number}: {n}x7x{w}x{channels} by {o}x{kh}x{kw}, strides {strides}, dilation {dilation}"
-        follow(net, flavour, name, sums, o, next(epilogues))
+        follow(net, flavour, name, sums, o, epilogue)
     for groups, depth, o in ((2, 3, 4), (4, 8, 16), (3, 1, 6)):
         x = net.argument(net.numbers(data, 1, 5, 6, groups * depth))
         weights = net.constant(net.numbers(kernel, o * groups, 3, 3, depth))
@@ -150,7 +168,12 @@ def test_one_channel_more_than_vectors_have():
     net.check(replace(plain, features=features_of(plain.triple, plain.cpu)))
 
 
-@pytest.mark.parametrize("flavour", flavours("i8", "u8", "f32"))
+@pytest.mark.parametrize("flavour", ["u8", "f32"])
+def test_half_of_the_convolutions(flavour: str):
+    convolutions(flavour, half=True).check()
+
+
+@pytest.mark.parametrize("flavour", flavours("", "i8 u8 f32"))
 def test_convolutions(flavour: str):
     convolutions(flavour).check()
 
@@ -219,7 +242,7 @@ def products(flavour: str) -> Net:
     return net
 
 
-@pytest.mark.parametrize("flavour", flavours("i8", "u8_128", "i8_u8", "i16", "f32"))
+@pytest.mark.parametrize("flavour", flavours("i8 f32", "i16 u8_128 i8_u8"))
 def test_products(flavour: str):
     products(flavour).check()
 
@@ -230,7 +253,7 @@ def test_products_of_plain_targets(flavour: str, target: str):
     products(flavour).check(target_of(target))
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", EACH)
 def test_weights_that_are_no_constants(target: str):
     net = Net(14)
     for flavour in ("i8", "u8", "f32"):
@@ -245,7 +268,7 @@ def test_weights_that_are_no_constants(target: str):
     net.check(target_of(target))
 
 
-@pytest.mark.parametrize("flavour", ["i8", "u8", "f32"])
+@pytest.mark.parametrize("flavour", ["i8", pytest.param("u8", marks=pytest.mark.ci), "f32"])
 def test_one_kernel_for_several_layers(flavour: str):
     """Equal shapes, other weights: one function, each call with its own packed constants, chained and side by side."""
     net = Net(15)
@@ -263,11 +286,10 @@ def test_one_kernel_for_several_layers(flavour: str):
     assert len(called) == 3 and len(set(called)) == 1
 
 
-@pytest.mark.parametrize("target", [TARGETS[0], *(pytest.param(each, marks=pytest.mark.ci) for each in TARGETS[1:])])
-def test_residual_blocks(target: str):
+def residual_blocks(*flavours: str) -> Net:
     """conv, conv, add of the block's input: by fixed point for codes, in floats."""
     net = Net(16)
-    for flavour in ("i8", "u8", "f32"):
+    for flavour in flavours:
         data, kernel, zero_points = FLAVOURS[flavour]
         for channels in (8, 33):
             x = y = net.argument(net.numbers(data, 1, 5, 7, channels))
@@ -289,7 +311,18 @@ def test_residual_blocks(target: str):
                 scaled.append(net.add(relay.FixedPointMultiplyOp, [wide, *factors], {}))
             total = net.add(relay.AddOp, scaled, {})
             net.result(f"{flavour} {channels}", net.requantize(total, channels, data, per_channel=False))
-    net.check(target_of(target))
+    return net
+
+
+@pytest.mark.parametrize("flavour", ["i8", pytest.param("u8", marks=pytest.mark.ci), "f32"])
+def test_residual_blocks(flavour: str):
+    residual_blocks(flavour).check()
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("target", TARGETS[1:])
+def test_residual_blocks_of_plain_targets(target: str):
+    residual_blocks("i8", "u8", "f32").check(target_of(target))
 
 
 @pytest.mark.parametrize("units", [1, 17, 33])

@@ -161,7 +161,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8", "float32"])
+@pytest.mark.parametrize("dtype", ["uint8", pytest.param("int8", marks=pytest.mark.ci), "float32"])
 @pytest.mark.parametrize(("shape", "wanted", "places"), LINES)
 def test_columns_are_computed_once_for_a_line(shape: tuple[int, ...], wanted: tuple[int, int], places: str, dtype: str):
     given = f"{{size = array<i64: {', '.join(map(str, wanted))}>{places and ', '}{places}}}"

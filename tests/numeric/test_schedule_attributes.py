@@ -221,6 +221,7 @@ def test_what_was_decided_is_obeyed(decided: tuple[IRModule, IRModule, Schedule]
         assert all(one.why.startswith("asked for") for one in found)
 
 
+@pytest.mark.ci
 def test_emitting_reads_nothing_of_the_target(
     decided: tuple[IRModule, IRModule, Schedule], monkeypatch: pytest.MonkeyPatch
 ):

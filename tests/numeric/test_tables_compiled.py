@@ -48,7 +48,9 @@ def test_the_shuffles_of_a_processor(processor: str):
     assert found == {SHUFFLES[processor]}
 
 
-@pytest.mark.parametrize("features", ["", "avx2,+fma", "ssse3", "sse2"])
+@pytest.mark.parametrize(
+    "features", ["", *(pytest.param(each, marks=pytest.mark.ci) for each in ("avx2,+fma", "ssse3")), "sse2"]
+)
 def test_lookups(features: str):
     if features and platform.machine() != "x86_64":
         pytest.skip("a processor of another kind")

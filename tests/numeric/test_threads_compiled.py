@@ -72,7 +72,15 @@ NETS: dict[str, Callable[[], Net]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["int8", pytest.param("uint8", marks=pytest.mark.slow), "float32", "others"])
+EACH = [
+    "int8",
+    pytest.param("uint8", marks=pytest.mark.slow),
+    pytest.param("float32", marks=pytest.mark.ci),
+    "others",
+]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_shared_loops(name: str, monkeypatch: pytest.MonkeyPatch):
     net = NETS[name]()
     with PassContext(config={"parallelize.fork": 1, "parallelize.least": 1}):

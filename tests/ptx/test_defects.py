@@ -124,22 +124,25 @@ DEFECTS: dict[str, Defect] = {
 
 DEFAULT = (
     "wrong swizzle mode",
-    "wrong stride of 8 rows",
     "missing barrier before a tile is overwritten",
     "missing fence of registers",
-    "missing wait for products",
     "missing commit of products",
     "wrong parity of an mbarrier",
+    "missing wait for copies",
+    "border off by one",
+)
+"""Those of the default tests."""
+OFTEN = (
+    "wrong stride of 8 rows",
+    "missing wait for products",
     "wrong tensor coordinate",
     "missing wait for the turn",
     "stage given free before its products",
     "stage given free by three warps",
     "missing fence of the proxy",
     "wrong fragment index",
-    "missing wait for copies",
-    "border off by one",
 )
-"""Those of the default tests: the others are found as fast, and are too many."""
+"""Those with `-m ci`: the others are found as fast, and are too many."""
 
 
 def found(given: Program, text: str) -> str:
@@ -151,7 +154,10 @@ def found(given: Program, text: str) -> str:
     return "" if all(np.array_equal(*pair) for pair in zip(results, given.wanted, strict=True)) else INTEGERS
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in DEFAULT else pytest.mark.slow) for n in DEFECTS])
+MARKS = {**dict.fromkeys(DEFAULT, ()), **dict.fromkeys(OFTEN, pytest.mark.ci)}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS.get(n, pytest.mark.slow)) for n in DEFECTS])
 def test_a_defect_is_found(name: str):
     defect = DEFECTS[name]
     given = program(defect.program)
