@@ -103,10 +103,12 @@ def test_good_files_are_imported_within_the_bounds() -> None:
         assert end == "imported" and seconds < IMPORT_SECONDS and memory < SPARE + PER_BYTE * len(seed.file)
 
 
+@pytest.mark.ci
 def test_a_good_file_runs(watched: Watched) -> None:
     assert watched(small_models()[0].file).end == "ran"
 
 
+@pytest.mark.ci
 def test_damaged_files_do_no_harm(watched: Watched, tmp_path: Path) -> None:
     ends = fuzz(watched, range(8), tmp_path)
     assert ends["Malformed"]

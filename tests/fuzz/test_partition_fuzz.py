@@ -88,7 +88,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Known:
     return fresh(monkeypatch)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(n, marks=pytest.mark.ci) for n in range(10, 30))])
 def test_random_modules_are_partitioned(known: Known, seed: int):
     check(random_case(random.Random(seed).randrange, known))
 
@@ -107,7 +107,7 @@ def run_natively(case: Case, patch: pytest.MonkeyPatch) -> None:
             assert a is not None and np.array_equal(a, b)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.ci) for n in (1, 2))])
 def test_random_partitions_run(known: Known, monkeypatch: pytest.MonkeyPatch, seed: int):
     run_natively(random_case(random.Random(seed).randrange, known), monkeypatch)
 

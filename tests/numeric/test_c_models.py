@@ -78,6 +78,7 @@ def check_partitioned(name: str, flags: str = "-O3") -> None:
         assert close(outputs_of(executable, *given)[0], golden[f"{tag}_out0"]), f"{name}, input {tag}"
 
 
+@pytest.mark.ci
 def test_exported_model_equals_litert(tmp_path: Path):
     check_exported("kws_int8", tmp_path, SANITIZED)
 

@@ -23,6 +23,8 @@ from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 from tests.ops.examples import FILES, valid
 from tests.unit.third_dialect import PLUG_IN
 
+SMALL = ("ad01_int8", "kws_fp32", "keras_lstm_mnist_ptq")
+"""Models of codes, of floats and with states."""
 UPSTREAM = sorted((Path(__file__).parents[1] / "filecheck" / "dialects").glob("*.mlir"))
 EXAMPLES = [*map(valid, FILES), *(path.read_text() for path in UPSTREAM)]
 CONVOLUTION = """
@@ -130,7 +132,13 @@ def module(name: str) -> IRModule:
 
 
 @needs_mlir
-@pytest.mark.parametrize("name", [*ALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(name, marks=() if name in SMALL else pytest.mark.ci) for name in ALL),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE),
+    ],
+)
 def test_a_model_is_taken(name: str, load: Load) -> None:
     done = load(text_of(module(name)))
     assert done.returncode == 0, done.stderr[:3000]

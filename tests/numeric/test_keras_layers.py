@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from relay.transform import ConvertLayout, Quantize, Sequential
 from tests.numeric.keras_models import CASES
 
 NAMES = sorted(name.removesuffix(".npz") for name in CASES if name.endswith(".npz"))
+FAMILIES = [[*names] for _, names in groupby(NAMES, lambda name: name.partition("_")[0])]
+"""Names that begin alike. By default, the first three of each."""
+EACH = [pytest.param(n, marks=() if at < 3 else pytest.mark.ci) for names in FAMILIES for at, n in enumerate(names)]
 
 
 def arrays(name: str) -> tuple[list[Array], list[Array]]:
@@ -39,7 +43,7 @@ def differ(found: Array, wanted: Array) -> str:
     return "" if same.all() else f"{found[~same][:4]} is not {wanted[~same][:4]}"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_gives_what_keras_gives(name: str) -> None:
     inputs, wanted = arrays(name)
     shapes = {f"x{i}": each.shape for i, each in enumerate(inputs)}
@@ -49,7 +53,7 @@ def test_gives_what_keras_gives(name: str) -> None:
     assert not [why for a, b in zip(found, wanted, strict=True) if (why := differ(np.asarray(a), b))]
 
 
-@pytest.mark.parametrize("batch", [None, 2])
+@pytest.mark.parametrize("batch", [pytest.param(None, marks=pytest.mark.ci), 2])
 def test_layers_compose_as_any_module(batch: int | None) -> None:
     """A file, quantized with samples and brought into another layout, as integers, for any number of images or two."""
     (images,), (wanted,) = arrays("net")

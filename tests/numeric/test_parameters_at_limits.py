@@ -21,6 +21,9 @@ EVERY = {
 }
 
 
+MORE = ([2, 14], [8, 7], [28, 2])
+
+
 def equal(case: Case, feeds: list[Array], *, built: bool = True) -> None:
     """The integers of the interpreter and of compiled code are the reference's."""
     wanted = Reference(case.model()).run(feeds)
@@ -35,8 +38,12 @@ def litert() -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-@pytest.mark.parametrize("scales", [(0.0021, 1.0), (0.0019, 1.0), (1e-4, 1.0), (1e-6, 3.0), (2e-9, 1e-8), (1e-7, 1e-3)])
+SCALES = ((0.0021, 1.0), (0.0019, 1.0), (1e-4, 1.0), (1e-6, 3.0), (2e-9, 1e-8), (1e-7, 1e-3))
+"""The first two are a shift of 15 and one of 16."""
+
+
+@pytest.mark.parametrize("dtype", ["int8", pytest.param("uint8", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("scales", [*SCALES[:3], *(pytest.param(each, marks=pytest.mark.ci) for each in SCALES[3:])])
 def test_hard_swish_with_wide_shifts(dtype: str, scales: tuple[float, float]) -> None:
     """gemmlowp's shift of 16 bits by 16 and more: its mask has only 16."""
     for zero in (0, 5, 100):
@@ -44,7 +51,7 @@ def test_hard_swish_with_wide_shifts(dtype: str, scales: tuple[float, float]) ->
         equal(Case("HARD_SWISH", tensors[:1], tensors[1:], "HardSwishOptions"), [EVERY[dtype]], built=zero == 5)
 
 
-@pytest.mark.parametrize("dims", [[4, 7], [2, 14], [8, 7], [56, 1], [28, 2]])
+@pytest.mark.parametrize("dims", [[4, 7], *(pytest.param(n, marks=pytest.mark.ci) for n in MORE), [56, 1]])
 def test_fully_connected_flattens_matrices(dims: list[int]) -> None:
     rng = np.random.default_rng(0)
     weights = rng.integers(-127, 128, (5, 28)).astype(np.int8)
@@ -162,7 +169,14 @@ def half_way(rng: np.random.Generator, shape: list[int]) -> Array:
     return data.reshape(shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "FULLY_CONNECTED",
+        "CONV_2D",
+        *(pytest.param(k, marks=pytest.mark.ci) for k in ("BATCH_MATMUL", "DEPTHWISE_CONV_2D")),
+    ],
+)
 def test_floats_half_way_between_codes(kind: str) -> None:
     """Which end gives the zero point, what is rounded before what is added, and one scale or several: each by the
     step of the code in the sum."""

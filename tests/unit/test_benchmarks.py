@@ -182,6 +182,7 @@ def test_a_decoder_whose_caches_grow_says_what_onnx_runtime_says(tmp_path: Path,
     assert decoding.reading(1 << 16)() is not None
 
 
+@pytest.mark.ci
 def test_layers_of_an_encoder_share_their_kernels():
     transformers = pytest.importorskip("benchmarks.transformers", reason="needs the package onnx")
     kernels: list[set[str]] = []
@@ -288,6 +289,7 @@ def test_kernels_of_a_model_are_timed_in_order():
     assert any("channels" in one.schedule for one in timed)
 
 
+@pytest.mark.ci
 def test_a_comparison_prints_a_row_for_ours(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     results = tmp_path / "results.json"
     with pytest.raises(SystemExit):
@@ -325,6 +327,7 @@ def test_artifacts_that_changed_are_named():
     assert same_code.differences(new, old) == ["a x: not as recorded: graph", "c x: was not recorded"]
 
 
+@pytest.mark.ci
 def test_sums_follow_the_code():
     fast, plain = (
         same_code.sums(same_code.DIGITS / "digits_int8.tflite", same_code.TARGETS[t]) for t in ("avx2", "sse2")

@@ -100,7 +100,7 @@ def test_the_vendor_keeps_them_all(known: Known):
 OURS = ["c", "litert", "onednn", "onnxruntime", "systolic", "xnnpack"]
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.ci if n == "c" else ()) for n in OURS])
 def test_ours_keep_them_all(name: str):
     """Whichever of our compilers owns the constants, the executable holds none of them, and the codes are the same."""
     try:

@@ -139,6 +139,7 @@ def process(*command: object) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.ci
 def test_without_the_extra(file: Path, tmp_path: Path):
     running = process("-c", NO_EXTRA, file, tmp_path / "out.html")
     out, err = running.communicate(timeout=60)
@@ -161,6 +162,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.ci
 def test_serves_until_ctrl_c_also_while_a_pass_runs(file: Path):
     pytest.importorskip("starlette", reason="needs the extra explore: pip install 'relay-mlir[explore]'")
     pytest.importorskip("uvicorn", reason="needs the extra explore: pip install 'relay-mlir[explore]'")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.func import FuncOp
 
@@ -18,6 +18,8 @@ Loop = tuple[int, int, int]
 """Start, end and step."""
 Place = tuple[int, tuple[int, ...]]
 """A constant, and a factor for each loop's variable."""
+Access = tuple[str, int, Place, Loop]
+"""What is done, whether to a vector, where, and in which loop of its own."""
 LOOPS = st.tuples(st.integers(0, 3), st.integers(1, 6), st.integers(1, 3)).map(lambda t: (t[0], t[0] + t[1], t[2]))
 PLACES = st.tuples(st.integers(500, 600), st.tuples(*[st.integers(-9, 20)] * 3))
 KINDS = {1: "vector<4xi8>", 0: "i8"}
@@ -73,11 +75,23 @@ def events(loops: list[Loop], inner: list[Loop], order: list[tuple[str, int, Pla
                 yield kind, at, at + (4 if vector else 1)
 
 
-@given(
-    st.lists(LOOPS, max_size=2),
-    st.lists(st.tuples(st.sampled_from(["read", "write"]), st.integers(0, 1), PLACES, LOOPS), min_size=1, max_size=4),
-)
-def test_nothing_is_read_behind_what_was_written(loops: list[Loop], accesses: list[tuple[str, int, Place, Loop]]):
+ACCESS = st.tuples(st.sampled_from(["read", "write"]), st.integers(0, 1), PLACES, LOOPS)
+SOME = given(st.lists(LOOPS, max_size=2), st.lists(ACCESS, min_size=1, max_size=4))
+
+
+@SOME
+@settings(max_examples=25)
+def test_nothing_is_read_behind_what_was_written(loops: list[Loop], accesses: list[Access]):
+    check(loops, accesses)
+
+
+@pytest.mark.ci
+@SOME
+def test_more_is_not_read_behind_what_was_written(loops: list[Loop], accesses: list[Access]):
+    check(loops, accesses)
+
+
+def check(loops: list[Loop], accesses: list[Access]) -> None:
     order, inner = [(kind, vector, place) for kind, vector, place, _ in accesses], [loop for *_, loop in accesses]
     written, wanted = -SIZE, -SIZE
     for kind, start, end in events(loops, inner, order):

@@ -24,7 +24,7 @@ MODELS = Path(__file__).parents[2] / "../shared/models"
 CODES = np.load(DATA)["int8_out"][:1]
 REAL = [
     "ad01_int8",
-    "kws_int8",
+    pytest.param("kws_int8", marks=pytest.mark.ci),
     *(pytest.param(name, marks=pytest.mark.slow) for name in ("resnet8_int8", "vww_96_int8")),
 ]
 NEEDED = [
@@ -65,7 +65,7 @@ def test_levels():
         assert "cse" in relay.default_pipeline() and "dce" not in relay.default_pipeline()
 
 
-@pytest.mark.parametrize("level", [0, 1, 4])
+@pytest.mark.parametrize("level", [0, *(pytest.param(n, marks=pytest.mark.ci) for n in (1, 4))])
 def test_integers_are_equal_at_every_level_of_the_context(level: int):
     with PassContext(opt_level=level):
         assert right(relay.build(DIGITS))
@@ -79,7 +79,10 @@ def test_an_edited_pipeline_runs():
     assert "before mark" in log.lines and "before simplify" not in log.lines and "before canonicalize" in log.lines
 
 
-@pytest.mark.parametrize("text", ["legalize,fuse-ops", "", "legalize,simplify,relay-to-linalg,bufferize", "mark"])
+OTHERS = ("legalize,fuse-ops", "", "legalize,simplify,relay-to-linalg,bufferize")
+
+
+@pytest.mark.parametrize("text", ["mark", *(pytest.param(text, marks=pytest.mark.ci) for text in OTHERS)])
 def test_what_code_generation_needs_is_completed(text: str):
     assert right(relay.build(DIGITS, pipeline=text))
 
