@@ -1,5 +1,4 @@
-"""lit and the tools that it runs, without importing all they use anew for each call: a server that has it forks for
-every one.
+"""The tools that lit runs, without importing all they use anew for each call: a server that has it forks for every one.
 
 `python -m tests.lit_server SOCKET` says "ready", then serves until its standard input ends. `python -I -S lit_client.py
 SOCKET TOOL ARGUMENT...` hands it arguments, environment, folder and standard streams, and exits as the call did.
@@ -7,22 +6,31 @@ SOCKET TOOL ARGUMENT...` hands it arguments, environment, folder and standard st
 
 from __future__ import annotations
 
-import json
+import gc
+import io
+import marshal
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 
 from tests.installing import install
 
 ROOT = Path(__file__).parents[1]
-TOOLS = {"relay-opt": "relay.tools.relay_opt", "filecheck": "filecheck.main", "lit": "lit.main"}
+TOOLS = {"relay-opt": "relay.tools.relay_opt", "filecheck": "filecheck.main"}
 """The modules whose `main` is called."""
+WARMING = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = relay.negative %x : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %r : tensor<4xf32>
+}"""
+PIPELINE = 'attach-target{target="x86_64 -mcpu=haswell"},legalize,relay-to-linalg,bufferize,schedule,select-target-ops'
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -45,13 +53,21 @@ def client(folder: Path, tool: str) -> list[str]:
 
 
 def preload() -> None:
-    """Import what calls use; options and plug-ins are looked at in each call."""
+    """Import what calls use, and do one of a long pipeline, which fills the caches that depend on no call: what is
+    installed, how dispatch goes, processors. What is there then is never looked through for garbage."""
+    from relay.tools.relay_opt import main
     from relay.universe import DIALECTS, PASSES
 
     for module in TOOLS.values():
         import_module(module)
     for factory in (*DIALECTS.values(), *PASSES.values()):
         factory()
+    with redirect_stdout(io.StringIO()), tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
+        file.write(WARMING)
+        file.flush()
+        assert main([file.name, "-p", PIPELINE]) == 0
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 def serve(path: str) -> None:
@@ -77,13 +93,13 @@ def answer(call: socket.socket) -> int:
     data = b""
     while len(data) < size:
         data += call.recv(size - len(data))
-    arguments, environment, folder = json.loads(data)
+    arguments, environment, folder = marshal.loads(data)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     os.chdir(folder)
     os.environ.clear()
-    os.environ.update(environment)
+    os.environb.update(environment)
     status = run(arguments)
     call.sendall(bytes([status & 255]))
     return 0

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.lit_server import client, start
+from tests.lit_server import start
 
 HERE = Path(__file__).parent / "filecheck"
 
 
 @pytest.fixture(scope="module")
-def server() -> Generator[Path]:
-    """Where the server of the tools is; a socket's path has to be short."""
-    with tempfile.TemporaryDirectory(prefix="relay-lit-") as folder, start(Path(folder)) as running:
-        yield Path(folder)
-        running.terminate()
+def run() -> Generator[Callable[[Path], Any]]:
+    """Runs one file as lit does, in this process: only the tools are called in others. A socket's path has to be
+    short."""
+    with (
+        tempfile.TemporaryDirectory(prefix="relay-lit-") as folder,
+        start(Path(folder)) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("RELAY_LIT_SERVER", folder)
+        patch.setenv("RELAY_LIT_OUTPUT", f"{folder}/output")
+        suite = import_module("lit.LitTestCase").load_test_suite([str(HERE)])
+        cases = {Path(case._test.getSourcePath()): case for case in suite}
+        execute = import_module("lit.worker")._execute
+        yield lambda path: execute(cases[path]._test, cases[path]._lit_config)
+        server.terminate()
 
 
 def name_of(path: Path) -> str:
@@ -28,11 +38,8 @@ def name_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", sorted(HERE.glob("*/*.mlir")), ids=name_of)
-def test_filecheck(path: Path, server: Path, tmp_path: Path):
-    folders = {"RELAY_LIT_SERVER": str(server), "RELAY_LIT_OUTPUT": str(tmp_path)}
-    command = [*client(server, "lit"), "-v", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500, env={**os.environ, **folders})
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    if "Unsupported" in done.stdout:
+def test_filecheck(path: Path, run: Callable[[Path], Any]):
+    result = run(path)
+    if result.code.name == "UNSUPPORTED":
         pytest.skip("needs a tool that is not installed")
-    assert "Passed: 1" in " ".join(done.stdout.split()), done.stdout
+    assert result.code.name == "PASS", result.output
