@@ -6,7 +6,9 @@ import importlib
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.exploration.comparing import Comparison, row_of
 from relay.exploration.references import LiteRt
 from relay.module import IRModule
+from relay.runtime import Executable
 from relay.runtime.specification import random_array
 from relay.transforms.location import node_of
 from relay.viewer.comparison import page
@@ -32,6 +35,8 @@ ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 FLOAT = ROOT / "examples" / "digits" / "digits_float.tflite"
 MODELS = ROOT / ".." / "shared" / "models"
+QUICK: dict[str, Any] = {"opt_level": 0}
+"""A build takes half of the time, and what is compared is the same."""
 
 
 def channel(op: Operation, tensor: Array) -> None:
@@ -48,6 +53,11 @@ def saturation(op: Operation, tensor: Array) -> None:
 
 
 Change = Callable[[Operation, Array], None]
+
+
+@cache
+def built() -> Executable:
+    return relay.build(DIGITS, **QUICK)
 
 
 def requantizations(module: IRModule) -> list[Operation]:
@@ -70,10 +80,10 @@ def planted(path: Path, place: int, change: Change) -> tuple[Comparison, int]:
     random = np.random.default_rng(0)
     inputs = {i.name: random_array(i.shape, i.dtype, random) for i in signature.read(module["main"])[0]}
     change(op, LiteRt(path).run(inputs, True).tensors[number][0][1])
-    return relay.compare(module, f"litert:{path}", inputs, layers=True), number
+    return relay.compare(module, f"litert:{path}", inputs, layers=True, **QUICK), number
 
 
-@pytest.mark.parametrize(("change", "place"), [(channel, 0), (saturation, 3)])
+@pytest.mark.parametrize(("change", "place"), [(channel, 0), pytest.param(saturation, 3, marks=pytest.mark.ci)])
 def test_planted_changes_are_found_and_named(change: Change, place: int):
     found, number = planted(DIGITS, place, change)
     assert not found.equal and found.first is not None
@@ -81,6 +91,7 @@ def test_planted_changes_are_found_and_named(change: Change, place: int):
     assert f"first difference: operator {number} " in found.verdict
 
 
+@pytest.mark.ci
 def test_a_change_that_the_outputs_hide_is_found():
     found, number = planted(DIGITS, 4, saturation)
     assert all(row.equal for row in found.outputs) and not found.equal
@@ -103,7 +114,7 @@ def test_twenty_of_twenty():
     assert hidden, "one at least is not seen in an output"
 
 
-@pytest.mark.parametrize("reference", ["litert", "interpreter"])
+@pytest.mark.parametrize("reference", [pytest.param("litert", marks=pytest.mark.ci), "interpreter"])
 def test_what_is_equal(reference: str):
     found = relay.compare(DIGITS, reference, layers=True)
     assert found.equal and found.first is None
@@ -121,17 +132,17 @@ def test_floats_within_a_tolerance():
 
 
 def test_quantised_beside_float_compares_real_numbers():
-    found = relay.compare(DIGITS, FLOAT)
+    found = relay.compare(DIGITS, FLOAT, **QUICK)
     assert not found.equal and found.rows[0].snr is not None and found.rows[0].snr > 20
-    assert relay.compare(DIGITS, FLOAT, tolerance=0.1).equal
+    assert relay.compare(built(), FLOAT, tolerance=0.1, **QUICK).equal
 
 
 def test_executables_and_saved_files(tmp_path: Path):
-    executable = relay.build(DIGITS)
+    executable = built()
     executable.save(tmp_path / "digits.relay")
-    assert relay.compare(DIGITS, tmp_path / "digits.relay").equal
+    assert relay.compare(DIGITS, tmp_path / "digits.relay", **QUICK).equal
     assert relay.compare(tmp_path / "digits.relay", f"litert:{DIGITS}").equal
-    assert relay.compare(executable, relay.frontend.from_tflite(DIGITS)).equal
+    assert relay.compare(executable, relay.frontend.from_tflite(DIGITS), **QUICK).equal
     with pytest.raises(InvalidArgument, match="layers: a compiled model does not have them; give the model's file"):
         relay.compare(executable, f"litert:{DIGITS}", layers=True)
     with pytest.raises(InvalidArgument, match="litert: needs the model's file; write litert:FILE"):
@@ -139,21 +150,21 @@ def test_executables_and_saved_files(tmp_path: Path):
     with pytest.raises(InvalidArgument, match="litert: needs the model's file; write litert:FILE"):
         relay.compare(executable)
     with pytest.raises(InvalidArgument, match="layers: the other executable keeps no tensors between operators"):
-        relay.compare(DIGITS, executable, layers=True)
+        relay.compare(DIGITS, executable, layers=True, **QUICK)
 
 
 def test_external_compilers_are_compared():
-    assert relay.compare(DIGITS, external="c", layers=True).equal
+    assert relay.compare(DIGITS, external="c", layers=True, **QUICK).equal
 
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(InvalidArgument, match="onnxruntime: .*: is tflite and not onnx; write onnxruntime:FILE"):
-        relay.compare(DIGITS, "onnxruntime")
+        relay.compare(DIGITS, "onnxruntime", **QUICK)
     with pytest.raises(InvalidArgument, match="tolerance: is -1"):
         relay.compare(DIGITS, tolerance=-1)
     monkeypatch.setitem(__import__("sys").modules, "ai_edge_litert.interpreter", None)
     with pytest.raises(Unsupported, match=r"ai-edge-litert is not installed; pip install 'relay-mlir\[litert\]'"):
-        relay.compare(DIGITS)
+        relay.compare(DIGITS, **QUICK)
 
 
 def test_onnx_models(tmp_path: Path):
