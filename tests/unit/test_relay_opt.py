@@ -362,16 +362,24 @@ def run(*args: str, input: str = "", cwd: Path = ROOT) -> subprocess.CompletedPr
 
 def test_as_a_process_from_a_checkout(tmp_path: Path):
     assert run(input=GOOD, cwd=tmp_path).stdout == PRINTED
-    assert run("--version").stdout.startswith(f"relay-opt {__version__} on xDSL 0.74.")
-    text = run("--help").stdout
-    assert text.startswith("usage: relay-opt") and len(text.splitlines()) < 140
-    for said in ("\npipeline:\n", "\noutput:\n", "  lowering: bufferize, ", "  xDSL: canonicalize, cse, dce ..."):
-        assert said in text
-    assert "snitch" not in text
     bad = run(input=INVALID)
     assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (1, "", 1)
 
 
+def test_version_and_help(capsys: pytest.CaptureFixture[str]):
+    for option in ("--version", "--help"):
+        with pytest.raises(SystemExit) as end:
+            main([option])
+        assert not end.value.code
+    version, _, text = capsys.readouterr().out.partition("\n")
+    assert version.startswith(f"relay-opt {__version__} on xDSL 0.74.")
+    assert text.startswith("usage: relay-opt") and len(text.splitlines()) < 140
+    for said in ("\npipeline:\n", "\noutput:\n", "  lowering: bufferize, ", "  xDSL: canonicalize, cse, dce ..."):
+        assert said in text
+    assert "snitch" not in text
+
+
+@pytest.mark.ci
 def test_closed_pipe_is_quiet():
     command = f"{sys.executable} -m relay.tools.relay_opt --list-passes | head -c 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
@@ -392,6 +400,7 @@ def test_relay_opt_starts_without_what_most_runs_do_not_need():
     assert rooms.isdisjoint({"interpreters", "target", "lowering", "compile", "runtime", "byoc"})
 
 
+@pytest.mark.ci
 def test_relay_opt_starts_with_few_calls():
     """As cProfile counts them, which no load of the machine changes: about 720,000 with Python 3.11, most of them to
     define the ops of all dialects."""
