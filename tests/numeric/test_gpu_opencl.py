@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,13 +22,13 @@ from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 VALIDATOR = shutil.which("spirv-val")
 SMALL = ("ad01_int8", "kws_int8")
 """Models that take a few seconds each: the others take up to a minute and are slow."""
-EACH = [pytest.param(name, marks=() if name in SMALL else pytest.mark.slow) for name in (*ALL, *LARGE)]
+EACH = [pytest.param(name, marks=pytest.mark.ci if name in SMALL else pytest.mark.slow) for name in (*ALL, *LARGE)]
 
 
-def marks_on_a_device(name: str) -> Sequence[pytest.MarkDecorator]:
+def mark_on_a_device(name: str) -> pytest.MarkDecorator:
     """Models of images of 224 x 224 and more are slow."""
     large = "deeplabv3" in name or "v2" in name or "resnet50" in name
-    return () if name in SMALL else [pytest.mark.slow if large else pytest.mark.ci]
+    return pytest.mark.slow if large else pytest.mark.ci
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +40,12 @@ def device() -> OpenClDriver:
         pytest.skip(str(error))
 
 
-@cache
-def digits() -> Executable:
-    return relay.build(DIGITS / "digits_int8.tflite", target="opencl")
-
-
 DOTS = "opencl -mattr=+dot"
+
+
+@cache
+def digits(target: str = "opencl") -> Executable:
+    return relay.build(DIGITS / "digits_int8.tflite", target=target)
 
 
 def check(path: Path, target: str = "opencl") -> None:
@@ -102,7 +101,7 @@ def numbers(spec: TensorSpec, seed: int) -> Array:
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_on_a_device(name)) for name in (*ALL, *LARGE)])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=mark_on_a_device(name)) for name in (*ALL, *LARGE)])
 def test_model_on_a_device(name: str):
     check(MODELS / f"{name}.tflite")
 
@@ -116,7 +115,7 @@ def test_dot_products_on_a_device(name: str):
 
 @pytest.mark.usefixtures("device")
 def test_a_device_without_dot_products_is_one_clear_error(monkeypatch: pytest.MonkeyPatch):
-    executable = relay.build(DIGITS / "digits_int8.tflite", target=DOTS)
+    executable = relay.runtime.create(*digits(DOTS))  # which no device knows yet
     found = OpenClDriver.info
 
     def info(driver: OpenClDriver, device: int, what: int) -> bytes:
@@ -141,7 +140,7 @@ def test_spirv_of_digits_is_valid(tmp_path: Path):
 
 
 def test_spirv_of_dot_products_is_valid(tmp_path: Path):
-    executable = relay.build(DIGITS / "digits_int8.tflite", target=DOTS)
+    executable = digits(DOTS)
     assert b"SPV_KHR_integer_dot_product" in executable.library.code
     validate(executable, tmp_path)
 

@@ -56,8 +56,8 @@ def compiled(size: int, target: str = "llvm") -> Executable:
     return build(IRModule.parse(f"{head}{''.join(lines)}  func.return {results} : {types}\n}}"), target)
 
 
-def outputs(executable: Executable, x: Array, y: Array) -> list[Array]:
-    found = executable.run(x, y)
+def outputs(executable: Executable, *given: Array) -> list[Array]:
+    found = executable.run(*given)
     assert isinstance(found, tuple)
     return list(found)
 
@@ -78,9 +78,10 @@ X86 = platform.machine() == "x86_64" and sys.platform == "linux"
 NOT_X86 = pytest.mark.skipif(not X86, reason="runs code for several processors of x86-64")
 UNFUSED = "x86_64-unknown-linux-gnu"
 """No multiply-adds, vectors of 4 floats."""
+TARGETS = ["llvm", pytest.param(UNFUSED, marks=[NOT_X86, pytest.mark.ci])]
 
 
-@pytest.mark.parametrize("target", ["llvm", pytest.param(UNFUSED, marks=NOT_X86)])
+@pytest.mark.parametrize("target", TARGETS)
 def test_within_two_units_of_the_last_place(target: str):
     x = points()
     with np.errstate(all="ignore"):
@@ -88,7 +89,7 @@ def test_within_two_units_of_the_last_place(target: str):
             assert units(found, FUNCTIONS[name](x.astype(np.float64))) <= 2, name
 
 
-@pytest.mark.parametrize("target", ["llvm", pytest.param(UNFUSED, marks=NOT_X86)])
+@pytest.mark.parametrize("target", TARGETS)
 def test_exponential_functions_of_negative_numbers_are_those_of_numbers(target: str):
     """The sign is part of the constants; the bits stay."""
     x, type = points(), f"tensor<{SIZE}xf32>"
@@ -102,7 +103,7 @@ def test_exponential_functions_of_negative_numbers_are_those_of_numbers(target: 
     assert np.array_equal(found, outputs(compiled(SIZE, target), -x, x)[list(FUNCTIONS).index("exp")], equal_nan=True)
 
 
-@pytest.mark.parametrize("target", ["llvm", pytest.param(UNFUSED, marks=NOT_X86)])
+@pytest.mark.parametrize("target", TARGETS)
 def test_hyperbolic_tangents_are_odd_and_at_most_one(target: str):
     """Also where the quotient's two sides are nearly equal, and where its number of ln(2) changes."""
     steps = np.arange(1, 60)[:, None] * np.float32(np.log(2) / 4) * (1 + np.arange(-40, 41) * 2.0**-23)
@@ -173,15 +174,17 @@ def test_what_divides_vectors_by_constants():
 
 def test_functions_of_f16_are_near_and_need_no_library():
     """Some are computed in f64, from which no processor rounds to f16."""
-    x = np.linspace(0.1, 0.9, 37).astype(np.float16)
+    x, type, names = (
+        np.linspace(0.1, 0.9, 37).astype(np.float16),
+        "tensor<37xf16>",
+        ", ".join(f"%{n}" for n in FUNCTIONS),
+    )
+    types = ", ".join([type] * len(FUNCTIONS))
+    body = "".join(f"%{name} = relay.{name} %x : ({type}) -> {type}\n" for name in FUNCTIONS)
+    text = f"func.func @main(%x: {type}) -> ({types}) {{\n{body}func.return {names} : {types}\n}}"
     with np.errstate(all="ignore"):
-        for name in FUNCTIONS:
-            text = f"""func.func @main(%x: tensor<37xf16>) -> tensor<37xf16> {{
-              %r = relay.{name} %x : (tensor<37xf16>) -> tensor<37xf16>
-              func.return %r : tensor<37xf16>
-            }}"""
-            found, wanted = build(IRModule.parse(text)).run(x), FUNCTIONS[name](x.astype(np.float64))
-            assert isinstance(found, np.ndarray)
+        for name, found in zip(FUNCTIONS, outputs(build(IRModule.parse(text)), x), strict=True):
+            wanted = FUNCTIONS[name](x.astype(np.float64))
             step = np.spacing(np.abs(wanted).astype(np.float16)).astype(np.float64)
             nan = np.isnan(wanted)
             assert np.array_equal(np.isnan(found), nan), name
@@ -252,6 +255,7 @@ def test_lanes_are_as_scalars():
         assert found[:rest].tobytes() == found[-rest:].tobytes()
 
 
+@pytest.mark.ci
 @NOT_X86
 @pytest.mark.skipif("fma" not in host().features, reason="the processor has no fused multiply-adds")
 def test_the_same_bits_on_every_processor_that_fuses():
@@ -263,7 +267,9 @@ def test_the_same_bits_on_every_processor_that_fuses():
         assert np.array_equal(found, right, equal_nan=True), name
 
 
-@pytest.mark.parametrize("target", ["thumbv7em-none-eabihf -mcpu=cortex-m4", "wasm32-unknown-unknown"])
+@pytest.mark.parametrize(
+    "target", [pytest.param("thumbv7em-none-eabihf -mcpu=cortex-m4", marks=pytest.mark.ci), "wasm32-unknown-unknown"]
+)
 def test_nothing_of_the_library_is_called(target: str, tmp_path: Path):
     """The object code names no function of libm; quotients and conversions may be the compiler's own functions."""
     type = "tensor<3xf32>"

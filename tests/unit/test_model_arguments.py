@@ -52,7 +52,7 @@ def test_weights_beside_a_file_of_text(tmp_path: Path):
     module = from_tflite(DIGITS)
     (tmp_path / "digits.mlir").write_text(module.to_text())
     module.save_weights(tmp_path / "digits.safetensors")
-    found, wanted = build(tmp_path / "digits.mlir"), build(DIGITS)
+    found, wanted = build(tmp_path / "digits.mlir", opt_level=0), build(DIGITS, opt_level=0)
     image = np.random.default_rng(0).integers(-128, 128, wanted.inputs[0].shape).astype(np.int8)
     assert np.array_equal(np.asarray(found.run(image)), np.asarray(wanted.run(image)))
 
@@ -71,7 +71,7 @@ def test_bytes_of_other_classes():
     for kind in (bytearray, memoryview):
         with pytest.raises(RelayError, match="<bytes>: "):
             build(kind(b"TFL3"))
-    assert build(bytearray(DIGITS.read_bytes()), batch=np.int32(2)).inputs[0].shape[0] == 2
+    assert build(bytearray(DIGITS.read_bytes()), opt_level=0, batch=np.int32(2)).inputs[0].shape[0] == 2
 
 
 def test_numbers_of_numpy():
@@ -106,7 +106,7 @@ def test_a_dynamic_argument_is_named():
 def test_export_says_what_it_wants(tmp_path: Path):
     folder: Any = None
     with pytest.raises(InvalidArgument, match="export: None is no folder; give its path"):
-        build(DIGITS).export(folder)
+        build(DIGITS, opt_level=0).export(folder)
     with pytest.raises(Unsupported, match="export: a GPU's code has no object files"):
         build(IRModule.parse(OPEN), target="opencl", batch=3).export(tmp_path)
 
