@@ -90,7 +90,9 @@ def is_whole(parts: relay.IRModule) -> bool:
     return {op.name for op in parts["main"].body.block.ops} == {"func.call", "func.return"}
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name", ["kws_int8", *(pytest.param(n, marks=pytest.mark.ci) for n in SMALL if n != "kws_int8")]
+)
 @pytest.mark.parametrize("compiler", ["litert", "xnnpack", "onnxruntime", "onednn"])
 def test_small_model_as_a_whole(compiler: str, name: str) -> None:
     installed(compiler)

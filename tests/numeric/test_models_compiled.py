@@ -13,7 +13,9 @@ from relay.runtime import Executable
 from tests.numeric.test_models_interpreted import ALL, CLASSIFIERS, IMAGES, LARGE, MODELS, TOP
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
-DEFAULT = (*ALL, "tf2_mobilenet_v2_1.0_224_ptq")
+EACH = (*ALL, "tf2_mobilenet_v2_1.0_224_ptq")
+DEFAULT = ("ad01_fp32", "ad01_int8", "kws_fp32", "kws_int8")
+"""Dense layers and convolutions of all kinds, which take a second each."""
 
 
 def outputs_of(executable: Executable, *inputs: Array) -> list[Array]:
@@ -57,13 +59,13 @@ def check(name: str) -> None:
         assert all(np.array_equal(a, b) for a, b in zip(shared, results, strict=True)), f"{name}: threads change bits"
 
 
-@pytest.mark.parametrize("name", DEFAULT)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in DEFAULT else pytest.mark.ci) for n in EACH])
 def test_compiled_model_equals_litert(name: str):
     check(name)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in LARGE if name not in DEFAULT])
+@pytest.mark.parametrize("name", [name for name in LARGE if name not in EACH])
 def test_large_compiled_model_equals_litert(name: str):
     check(name)
 

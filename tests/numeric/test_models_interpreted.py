@@ -33,7 +33,9 @@ LARGE = (
     "resnet50_224_int8",
     "tf2_mobilenet_v2_1.0_224_ptq",
 )
-FAST = [(name, tag) for name, tags in ALL.items() for tag in tags] + [(name, "cat") for name in LARGE]
+FAST = [*((name, "rand0") for name in ALL), ("mobilenet_v1_0.25_128_quant", "cat"), ("mobilenetv2_224_f32", "cat")]
+EVERY = [(name, tag) for name, tags in ALL.items() for tag in tags] + [(name, "cat") for name in LARGE]
+REST = [pytest.param(*each, marks=pytest.mark.ci) for each in EVERY if each not in FAST]
 SLOW = [(name, tag) for name in LARGE for tag in IMAGES[1:]]
 TOP = {"cat": 286, "bird": 20}
 CLASSIFIERS = ("mobilenet_v1_0.25_128_quant", "mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq")
@@ -70,7 +72,7 @@ def check(name: str, tag: str) -> None:
         assert int(results[0].argmax()) == TOP[tag]
 
 
-@pytest.mark.parametrize(("name", "tag"), FAST)
+@pytest.mark.parametrize(("name", "tag"), [*FAST, *REST])
 def test_model_equals_litert(name: str, tag: str) -> None:
     check(name, tag)
 

@@ -22,8 +22,16 @@ WHOLE: tuple[Pass, ...] = (RelayToLinalg(),)
 
 
 @mlir_runner.needs_mlir
-@pytest.mark.parametrize("passes", [FUSED, WHOLE], ids=["fused", "whole"])
-@pytest.mark.parametrize("name", ["ad01_int8", "kws_int8", "resnet8_int8", "mobilenet_v1_0.25_128_quant"])
+@pytest.mark.parametrize(
+    "passes", [pytest.param(FUSED, id="fused"), pytest.param(WHOLE, id="whole", marks=pytest.mark.ci)]
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kws_int8",
+        *(pytest.param(n, marks=pytest.mark.ci) for n in ("ad01_int8", "resnet8_int8", "mobilenet_v1_0.25_128_quant")),
+    ],
+)
 def test_stage2_of_a_model_gives_the_reference_outputs(name: str, passes: tuple[Pass, ...]):
     path = MODELS / f"{name}.tflite"
     if not path.exists():

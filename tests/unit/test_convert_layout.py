@@ -87,7 +87,7 @@ def test_built_equals_unconverted(seed: int, layout: str, floats: bool):
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC4c"])
-@pytest.mark.parametrize("name", ["resnet8_int8", "kws_int8"])
+@pytest.mark.parametrize("name", [pytest.param("resnet8_int8", marks=pytest.mark.ci), "kws_int8"])
 def test_models(name: str, layout: str):
     """One transpose of the input at most, the kernels' aside; the numbers are those of the model."""
     mod = module(name)

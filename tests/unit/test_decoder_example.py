@@ -62,6 +62,7 @@ def test_texts_are_those_of_onnx_runtime(name: str, example: Any):
     assert sum(byte < 128 for byte in text) == len(text), "the texts are ASCII"
 
 
+@pytest.mark.ci
 def test_a_seed_gives_the_same_text(example: Any):
     decoder = decoder_of("4bit")
     first, again, other = (example.continued(decoder, PROMPT, 30, example.sampled(0.7, seed))[0] for seed in (0, 0, 1))

@@ -81,6 +81,7 @@ def test_loading_without_the_library_names_the_extra(compiler: str):
         loaders.load(compiler, "1", "f", Program([], {}, [], [], []).pack(), {}, [], [], extra)
 
 
+@pytest.mark.ci
 def test_nothing_is_printed():
     """By building, loading and running, in a process that has not used the libraries before."""
     names = [name for name in COMPILERS if missing(name) is None]
