@@ -91,7 +91,9 @@ def test_functions_of_integers(dtype: str) -> None:
     check(net)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", pytest.param("int16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "dtype", ["int8", pytest.param("uint8", marks=pytest.mark.ci), pytest.param("int16", marks=pytest.mark.slow)]
+)
 def test_quotients_of_short_integers(dtype: str) -> None:
     """All pairs of 8 bits, and of some of 16."""
     net, info = Net(5), np.iinfo(dtype)

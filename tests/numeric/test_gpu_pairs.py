@@ -59,7 +59,7 @@ def test_ptx_of_codes():
     assert all(map(equal, found, run(module, net.inputs)))
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n == "tf32" else pytest.mark.ci) for n in FLOATS])
 def test_floats(name: str):
     net, inputs = Net(43), list[tuple[Array, Array]]()
     for shape, columns, by_rows in FLOATS_OF:

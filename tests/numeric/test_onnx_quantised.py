@@ -174,7 +174,8 @@ def test_group_by_definition(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[] if kind in ("Add", "Mul") else pytest.mark.slow) for kind in DEFINED]
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.ci if kind in ("Add", "Mul") else pytest.mark.slow) for kind in DEFINED],
 )
 def test_group_by_definition_compiled(kind: str) -> None:
     """25 groups in one module, whose kernels share code. Sums of floats have another order: one code in a thousand may
@@ -199,7 +200,7 @@ def test_kind_in_many_sets(kind: str) -> None:
     assert values >= 20_000
 
 
-@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("axes", [pytest.param(2, marks=pytest.mark.ci), 3])
 def test_bias_of_floats_and_sizes_that_are_not_known(axes: int) -> None:
     """MatMul, Add of a constant of floats, QuantizeLinear. ONNX Runtime makes a Gemm of it, whose bias has codes, where
     the data is a matrix or its sizes are known; otherwise it adds floats. So does what is imported with and without

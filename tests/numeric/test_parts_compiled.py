@@ -27,7 +27,7 @@ def with_windows(net: Net, dtype: str, each: int, channels: int) -> Array:
     return kernel
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", pytest.param("uint8", marks=pytest.mark.ci), "float32"])
 def test_windows_of_blocks(dtype: str):
     """Blocks of whole vectors and not; strides, dilation, padding, images."""
     net, float = Net(50), dtype == "float32"
@@ -50,7 +50,7 @@ def test_windows_of_blocks(dtype: str):
     net.check()
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", pytest.param("float32", marks=pytest.mark.ci)])
 def test_a_transposed_convolution_multiplies_no_zeros(dtype: str):
     """A window of 3x3 at strides of 2: four places, with 1, 2, 2 and 4 taps of 4 each."""
     assert "4 blocks of channels with windows of their own" in choices(transposed(dtype))

@@ -104,7 +104,7 @@ def test_r1_equal_scales_change_nothing() -> None:
     assert not any("multiply" in op.name or "shift" in op.name for op in optimize(net.finish()).op.walk())
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
+@pytest.mark.parametrize("dtype", ["int8", *(pytest.param(d, marks=pytest.mark.ci) for d in ("uint8", "int32"))])
 def test_r2_to_r4_scales(dtype: str) -> None:
     net = Answers()
     up = net.argument(UP if dtype == "int32" else UP.astype(dtype))
@@ -266,7 +266,7 @@ def test_c1_to_c3_convolutions() -> None:
     net.finish()
 
 
-@pytest.mark.parametrize("depthwise", [False, True])
+@pytest.mark.parametrize("depthwise", [pytest.param(False, marks=pytest.mark.ci), True])
 def test_c4_zero_points_are_subtracted(depthwise: bool) -> None:
     """Zero points, types, padding, dilation and strides against sums written out here."""
     net = Answers()

@@ -26,6 +26,7 @@ def test_a_convolution_of_warps():
     check(program)
 
 
+@pytest.mark.ci
 def test_kws():
     check(model("kws_int8"))
 

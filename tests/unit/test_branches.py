@@ -151,13 +151,15 @@ def case(name: str) -> IRModule:
     return module(*CASES[name])
 
 
-@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize("level", [pytest.param(0, marks=pytest.mark.ci), 2])
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_as_interpreted(name: str, level: int):
     check(case(name), relay.build(case(name), opt_level=level))
 
 
-@pytest.mark.parametrize("name", ["nested", "convolutions", "several"])
+@pytest.mark.parametrize(
+    "name", ["nested", *(pytest.param(n, marks=pytest.mark.ci) for n in ("convolutions", "several"))]
+)
 def test_without_kernels(name: str):
     """No `fuse-ops`: loops, padding and copies stand in the branches themselves."""
     check(case(name), relay.build(case(name), pipeline="legalize,relay-to-linalg"))
