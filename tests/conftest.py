@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable, Generator, Iterator
 
 import pytest
-from hypothesis import settings
-from hypothesis.internal.conjecture import providers
 
 os.environ["RELAY_CACHE_DIR"] = "off"
 if sys.dont_write_bytecode:
@@ -35,6 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from hypothesis import settings  # here, so that what pytest rewrites of it is kept, too
+    from hypothesis.internal.conjecture import providers
+
     gc.disable()  # until all is collected
     settings.register_profile("same", derandomize=True, deadline=None)
     examples = 20 if config.getoption("--seconds") else 1500  # the fewer, the sooner the time is looked at
