@@ -16,7 +16,13 @@ from relay.dialects.context import OURS as DIALECTS
 
 
 def _pass(path: str) -> Callable[[], type[ModulePass]]:
-    return lambda: _named(path)
+    """A factory whose `__module__` is the module of the pass, which thus is known before it is imported."""
+
+    def factory() -> type[ModulePass]:
+        return _named(path)
+
+    factory.__module__ = path.partition(":")[0]
+    return factory
 
 
 def _target(path: str) -> Callable[[], type[Target]]:

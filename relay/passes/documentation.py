@@ -26,8 +26,6 @@ class Documented:
     options: tuple[str, ...] = ()
     explanations: tuple[str, ...] = ()
     """The further sentences of the docstring that name an option, in order."""
-    module: str = ""
-    """The Python module that defines the pass."""
 
 
 def documented(passes: Mapping[str, Factory]) -> list[Documented]:
@@ -41,7 +39,7 @@ def documented(passes: Mapping[str, Factory]) -> list[Documented]:
             continue
         ours = issubclass(cls, Pass)
         lines = (tuple(option_lines(cls)), tuple(explanations(cls))) if ours else ()
-        found.append(Documented(name, summary(cls), ours, *lines, module=cls.__module__))
+        found.append(Documented(name, summary(cls), ours, *lines))
     return found
 
 

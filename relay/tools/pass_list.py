@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from relay.passes.documentation import Documented, documented
+from relay.passes.documentation import documented
 from relay.passes.info import FOREIGN
 from relay.passes.registry import Factory
 
@@ -19,23 +19,25 @@ GROUPS = {
 """The group title by package; a pass belongs to the innermost package listed here that contains its module."""
 
 
-def grouped(passes: Mapping[str, Factory]) -> dict[str, list[Documented]]:
-    """The passes by group title, empty groups left out; passes of plug-ins and xDSL's own come last."""
-    found: dict[str, list[Documented]] = {title: [] for title in GROUPS.values()} | {"plug-ins": [], "xDSL": []}
-    for row in documented(passes):
-        inside = [package for package in GROUPS if f"{row.module}.".startswith(f"{package}.")]
-        title = GROUPS[max(inside, key=len)] if inside else "plug-ins" if row.ours else "xDSL"
-        found[title].append(row)
-    return {title: rows for title, rows in found.items() if rows}
+def grouped(passes: Mapping[str, Factory]) -> dict[str, dict[str, Factory]]:
+    """The passes by group title, sorted by name, empty groups left out; passes of plug-ins and xDSL's own come last.
+    No pass is imported."""
+    found: dict[str, dict[str, Factory]] = {title: {} for title in GROUPS.values()} | {"plug-ins": {}, "xDSL": {}}
+    for name, factory in sorted(passes.items()):
+        module = f"{factory.__module__}."
+        inside = [package for package in GROUPS if module.startswith(f"{package}.")]
+        title = GROUPS[max(inside, key=len)] if inside else "xDSL" if module.startswith("xdsl.") else "plug-ins"
+        found[title][name] = factory
+    return {title: group for title, group in found.items() if group}
 
 
 def list_passes(passes: Mapping[str, Factory]) -> None:
     """Print each pass with the first sentence of its documentation, and relay's passes with their options and the
     sentences that explain these."""
     width = max(map(len, passes))
-    for title, rows in grouped(passes).items():
+    for title, group in grouped(passes).items():
         print(f"{title}:")
-        for row in rows:
+        for row in documented(group):
             text = textwrap.wrap(row.summary, 100, break_on_hyphens=False) or [""]
             for name, line in zip((row.name, *(len(text) - 1) * [""]), text, strict=True):
                 print(f"  {name:{width}}  {line}".rstrip())
@@ -62,8 +64,8 @@ def list_patterns(target: str) -> None:
 def names_of_passes(passes: Mapping[str, Factory]) -> str:
     """The pass names by group as text, for `--help`."""
     lines = ["passes (--list-passes prints what each pass does, xDSL's included):"]
-    for title, rows in grouped(passes).items():
-        shown = [row.name for row in rows if title != "xDSL" or row.name in FOREIGN]
-        text = f"{title}: {', '.join(shown)}{' ...' if len(shown) < len(rows) else ''}"
+    for title, group in grouped(passes).items():
+        shown = [name for name in group if title != "xDSL" or name in FOREIGN]
+        text = f"{title}: {', '.join(shown)}{' ...' if len(shown) < len(group) else ''}"
         lines += textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
     return "\n".join(lines) + "\n"
