@@ -77,7 +77,8 @@ LARGE: tuple[Large, ...] = (
     "cases", [LARGE[1:3], pytest.param((LARGE[0], LARGE[3]), marks=pytest.mark.ci)], ids=["masks", "none"]
 )
 def test_one_kernel_against_float64(cases: tuple[Large, ...]) -> None:
-    """Rows enough for scores in scratch memory: several blocks and one of what is left, both kinds of masks."""
+    """Rows enough for scores in scratch memory: masks of booleans and of floats; without one, several blocks and one of
+    what is left."""
     net = Net(4)
     wanted: list[Array] = []
     for rows, keys, mask, causal in cases:

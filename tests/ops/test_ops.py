@@ -165,7 +165,7 @@ def test_meanings_overflow_only_where_their_result_does(path: Path) -> None:
     assert not wrong, f"{path.name}: a stable formula gives a finite number where these do not: {wrong}"
 
 
-LONG = {"activation", "attention", "convolution", "nn", "pooling", "qnn", "qnn-functions", "qnn-recurrent", "resizing"}
+LONG = {"activation", "attention", "convolution", "nn", "pooling", "qnn", "qnn-functions", "resizing"}
 """Files of many kernels; what compiles most of them has other tests, and whole models."""
 
 
