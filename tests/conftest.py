@@ -7,6 +7,7 @@ import gc
 import inspect
 import itertools
 import os
+import re
 import sys
 import tempfile
 import time
@@ -49,6 +50,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def no_source_is_read(path: str) -> bool:
     """Whether Hypothesis takes numbers out of a file of ours."""
     return False
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """No cases are made of a function whose marks `-m "not a and not b ..."` excludes, unless tests are named."""
+    expression, named = str(collector.config.getoption("markexpr")), any("::" in arg for arg in collector.config.args)
+    if named or not re.fullmatch(r"not \w+( and not \w+)*", expression):
+        return None
+    marks = {mark.name for mark in (*getattr(obj, "pytestmark", ()), *collector.iter_markers())}
+    return [] if marks & set(re.findall(r"not (\w+)", expression)) else None
 
 
 def pytest_collection_finish() -> None:
