@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -52,13 +54,27 @@ def no_source_is_read(path: str) -> bool:
     return False
 
 
-def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
-    """No cases are made of a function whose marks `-m "not a and not b ..."` excludes, unless tests are named."""
-    expression, named = str(collector.config.getoption("markexpr")), any("::" in arg for arg in collector.config.args)
-    if named or not re.fullmatch(r"not \w+( and not \w+)*", expression):
+@cache
+def left_out(config: pytest.Config) -> set[str]:
+    """The marks that `-m "not a and not b ..."` excludes; none if files or tests are named, which are told to be
+    deselected then."""
+    expression, named = str(config.getoption("markexpr")), any(".py" in arg for arg in config.args)
+    plain = not named and re.fullmatch(r"not \w+( and not \w+)*", expression)
+    return set(re.findall(r"not (\w+)", expression)) if plain else set()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file all of whose tests are left out is not imported."""
+    if collection_path.suffix != ".py" or not (marks := left_out(config)):
         return None
-    marks = {mark.name for mark in (*getattr(obj, "pytestmark", ()), *collector.iter_markers())}
-    return [] if marks & set(re.findall(r"not (\w+)", expression)) else None
+    mark = re.search(r"^pytestmark = \[?pytest\.mark\.(\w+)", collection_path.read_text(), re.MULTILINE)
+    return True if mark and mark[1] in marks else None
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """No cases are made of a function that is left out."""
+    marks = {mark.name for mark in getattr(obj, "pytestmark", ())}
+    return [] if marks & left_out(collector.config) else None
 
 
 def pytest_collection_finish() -> None:
