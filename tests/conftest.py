@@ -56,8 +56,8 @@ def no_source_is_read(path: str) -> bool:
 
 @cache
 def left_out(config: pytest.Config) -> set[str]:
-    """The marks that `-m "not a and not b ..."` excludes; none if files or tests are named, which are told to be
-    deselected then."""
+    """The marks that `-m "not a and not b ..."` excludes; none if files or tests are named: pytest then says how
+    many of them it deselects."""
     expression, named = str(config.getoption("markexpr")), any(".py" in arg for arg in config.args)
     plain = not named and re.fullmatch(r"not \w+( and not \w+)*", expression)
     return set(re.findall(r"not (\w+)", expression)) if plain else set()

@@ -26,6 +26,7 @@ from relay.module import IRModule
 from relay.runtime import loaders
 from tests.conftest import Cases
 from tests.fuzz.random_partitions import Case, main, random_case
+from tests.marks import ci
 from tests.unit.interpreting import load_text
 from tests.unit.partitioning_modules import Known, arguments, same
 
@@ -88,7 +89,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Known:
     return fresh(monkeypatch)
 
 
-@pytest.mark.parametrize("seed", [*range(10), *(pytest.param(n, marks=pytest.mark.ci) for n in range(10, 30))])
+@pytest.mark.parametrize("seed", [*range(10), *ci(range(10, 30))])
 def test_random_modules_are_partitioned(known: Known, seed: int):
     check(random_case(random.Random(seed).randrange, known))
 
@@ -107,7 +108,7 @@ def run_natively(case: Case, patch: pytest.MonkeyPatch) -> None:
             assert a is not None and np.array_equal(a, b)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.ci) for n in (1, 2))])
+@pytest.mark.parametrize("seed", [0, *ci((1, 2))])
 def test_random_partitions_run(known: Known, monkeypatch: pytest.MonkeyPatch, seed: int):
     run_natively(random_case(random.Random(seed).randrange, known), monkeypatch)
 

@@ -22,6 +22,7 @@ from relay.lowering.c.expressions import ROWS
 from relay.lowering.c.function import FunctionWriter
 from relay.module import IRModule
 from relay.runtime.memory import address
+from tests.marks import ci
 from tests.numeric.c_sources import compiler
 
 RNG = np.random.default_rng(3)
@@ -150,7 +151,7 @@ def of_two(name: str, type: str) -> Case:
     return Case(f"{name} {type}", f"%r = {name} %x0, %x1 : {type}", type, (type, type), (a, b), TWO[name](a, b))
 
 
-@pytest.mark.parametrize("type", ["i8", *(pytest.param(each, marks=pytest.mark.ci) for each in ("i16", "i64")), "i32"])
+@pytest.mark.parametrize("type", ["i8", *ci(("i16", "i64")), "i32"])
 def test_integers(type: str, tmp_path: Path):
     x, y = numbers(type), numbers(type)
     cases = [of_two(name, type) for name in TWO]

@@ -14,6 +14,7 @@ from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type, scalar_attr
 from relay.target import host
+from tests.marks import ci
 from tests.numeric.compiled_modules import Net
 
 
@@ -122,7 +123,7 @@ def test_codes_are_narrowed_together():
 
 @pytest.mark.parametrize(
     "dtype",
-    ["int8", "uint16", *(pytest.param(d, marks=pytest.mark.ci) for d in ("uint8", "int16", "int32", "uint32"))],
+    ["int8", "uint16", *ci(("uint8", "int16", "int32", "uint32"))],
 )
 def test_quotients_and_powers_of_integers(dtype: str):
     net = Net(57)

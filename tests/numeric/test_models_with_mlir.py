@@ -14,6 +14,7 @@ from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.passes import Pass
 from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.legalize import Legalize
+from tests.marks import ci
 from tests.numeric import mlir_runner
 
 MODELS = Path(__file__).parents[2] / "../shared/models"
@@ -29,7 +30,7 @@ WHOLE: tuple[Pass, ...] = (RelayToLinalg(),)
     "name",
     [
         "kws_int8",
-        *(pytest.param(n, marks=pytest.mark.ci) for n in ("ad01_int8", "resnet8_int8", "mobilenet_v1_0.25_128_quant")),
+        *ci(("ad01_int8", "resnet8_int8", "mobilenet_v1_0.25_128_quant")),
     ],
 )
 def test_stage2_of_a_model_gives_the_reference_outputs(name: str, passes: tuple[Pass, ...]):

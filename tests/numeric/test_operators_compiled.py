@@ -15,6 +15,7 @@ from relay.dialects import relay
 from relay.target import CpuTarget
 from relay.target.llvm_features import features_of
 from tests.conftest import Cases
+from tests.marks import ci
 from tests.numeric.compiled_modules import Net
 from tests.numeric.litert_comparison import compare_many
 from tests.numeric.litert_shape_cases import CASES
@@ -61,7 +62,7 @@ def test_many_compiled_operators_equal_litert(kind: str, cases: Cases):
 # Targets
 
 TARGETS = ["llvm", "generic", *(["x86-64-v3"] if llvm.get_process_triple().startswith("x86_64") else [])]
-EACH = [TARGETS[0], *(pytest.param(each, marks=pytest.mark.ci) for each in TARGETS[1:])]
+EACH = [TARGETS[0], *ci(TARGETS[1:])]
 
 
 def target_of(name: str) -> str | CpuTarget:

@@ -10,6 +10,7 @@ import pytest
 import relay
 from relay.frontend import from_tflite
 from relay.interpreters import run
+from tests.marks import ci
 from tests.numeric.litert_models import Array, Case, Reference, T
 from tests.numeric.test_quantised_operators_against_litert import use_functions_of_this_machine
 
@@ -43,7 +44,7 @@ SCALES = ((0.0021, 1.0), (0.0019, 1.0), (1e-4, 1.0), (1e-6, 3.0), (2e-9, 1e-8), 
 
 
 @pytest.mark.parametrize("dtype", ["int8", pytest.param("uint8", marks=pytest.mark.ci)])
-@pytest.mark.parametrize("scales", [*SCALES[:3], *(pytest.param(each, marks=pytest.mark.ci) for each in SCALES[3:])])
+@pytest.mark.parametrize("scales", [*SCALES[:3], *ci(SCALES[3:])])
 def test_hard_swish_with_wide_shifts(dtype: str, scales: tuple[float, float]) -> None:
     """gemmlowp's shift of 16 bits by 16 and more: its mask has only 16."""
     for zero in (0, 5, 100):
@@ -51,7 +52,7 @@ def test_hard_swish_with_wide_shifts(dtype: str, scales: tuple[float, float]) ->
         equal(Case("HARD_SWISH", tensors[:1], tensors[1:], "HardSwishOptions"), [EVERY[dtype]], built=zero == 5)
 
 
-@pytest.mark.parametrize("dims", [[4, 7], *(pytest.param(n, marks=pytest.mark.ci) for n in MORE), [56, 1]])
+@pytest.mark.parametrize("dims", [[4, 7], *ci(MORE), [56, 1]])
 def test_fully_connected_flattens_matrices(dims: list[int]) -> None:
     rng = np.random.default_rng(0)
     weights = rng.integers(-127, 128, (5, 28)).astype(np.int8)
@@ -174,7 +175,7 @@ def half_way(rng: np.random.Generator, shape: list[int]) -> Array:
     [
         "FULLY_CONNECTED",
         "CONV_2D",
-        *(pytest.param(k, marks=pytest.mark.ci) for k in ("BATCH_MATMUL", "DEPTHWISE_CONV_2D")),
+        *ci(("BATCH_MATMUL", "DEPTHWISE_CONV_2D")),
     ],
 )
 def test_floats_half_way_between_codes(kind: str) -> None:

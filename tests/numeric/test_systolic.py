@@ -16,6 +16,7 @@ from relay.byoc.systolic.loader import Device
 from relay.dialects.attributes import Array
 from relay.interpreters import run
 from relay.interpreters.arithmetic import quantize_multiplier
+from tests.marks import ci
 
 MODELS = Path(__file__).parents[2] / "../shared/models"
 SCALES = "input_scale = 0.5 : f32, kernel_scale = 0.5 : f32"
@@ -113,7 +114,7 @@ def check_product(seed: int) -> None:
     check(relay.IRModule.parse(text), [rng.integers(-128, 128, shape).astype(np.int8)])
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.ci) for seed in range(4, 12))])
+@pytest.mark.parametrize("seed", [*range(4), *ci(range(4, 12))])
 def test_products(seed: int) -> None:
     check_product(seed)
 

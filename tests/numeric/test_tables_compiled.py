@@ -12,6 +12,7 @@ import pytest
 from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.target import host
+from tests.marks import ci
 from tests.numeric.compiled_modules import Net
 
 
@@ -48,9 +49,7 @@ def test_the_shuffles_of_a_processor(processor: str):
     assert found == {SHUFFLES[processor]}
 
 
-@pytest.mark.parametrize(
-    "features", ["", *(pytest.param(each, marks=pytest.mark.ci) for each in ("avx2,+fma", "ssse3")), "sse2"]
-)
+@pytest.mark.parametrize("features", ["", *ci(("avx2,+fma", "ssse3")), "sse2"])
 def test_lookups(features: str):
     if features and platform.machine() != "x86_64":
         pytest.skip("a processor of another kind")

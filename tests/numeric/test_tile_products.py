@@ -40,6 +40,7 @@ from relay.lowering.scheduling.work import Costs
 from relay.passes import Pass
 from relay.target import CpuCosts, cpu_of
 from tests import guarded
+from tests.marks import ci
 from tests.numeric import tile_model
 from tests.numeric.compiled_modules import Net, equal
 from tests.numeric.test_assembly import Instruction, functions
@@ -285,7 +286,7 @@ LARGE = ("mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq", "resnet50
 @pytest.mark.parametrize(
     "name",
     [
-        *(pytest.param(name, marks=pytest.mark.ci) for name in (*SMALL, "vww_96_int8")),
+        *ci((*SMALL, "vww_96_int8")),
         *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE),
     ],
 )

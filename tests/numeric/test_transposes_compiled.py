@@ -11,6 +11,7 @@ from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import ints
 from relay.target import host
+from tests.marks import ci
 from tests.numeric.compiled_modules import Net
 
 CASES = {
@@ -33,7 +34,7 @@ def transposes() -> Net:
     return net
 
 
-@pytest.mark.parametrize("features", ["", *(pytest.param(f, marks=pytest.mark.ci) for f in ("avx2,+fma", "sse2"))])
+@pytest.mark.parametrize("features", ["", *ci(("avx2,+fma", "sse2"))])
 def test_transposes(features: str):
     if features and platform.machine() != "x86_64":
         pytest.skip("a processor of another kind")

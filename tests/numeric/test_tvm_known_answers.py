@@ -20,6 +20,7 @@ from relay.dialects.attributes import Array, element_type, elements, ints
 from relay.interpreters import run
 from relay.interpreters.arithmetic import quantize_multipliers
 from relay.module import IRModule
+from tests.marks import ci
 from tests.numeric.compiled_modules import Net
 
 
@@ -104,7 +105,7 @@ def test_r1_equal_scales_change_nothing() -> None:
     assert not any("multiply" in op.name or "shift" in op.name for op in optimize(net.finish()).op.walk())
 
 
-@pytest.mark.parametrize("dtype", ["int8", *(pytest.param(d, marks=pytest.mark.ci) for d in ("uint8", "int32"))])
+@pytest.mark.parametrize("dtype", ["int8", *ci(("uint8", "int32"))])
 def test_r2_to_r4_scales(dtype: str) -> None:
     net = Answers()
     up = net.argument(UP if dtype == "int32" else UP.astype(dtype))

@@ -26,6 +26,7 @@ from relay.passes import Pass, PassContext, PassInstrument
 from relay.runtime import processor
 from relay.runtime.opencl_driver import driver
 from relay.target import CpuTarget
+from tests.marks import ci
 from tests.numeric.c_sources import Exported
 from tests.numeric.compiled_modules import Net
 from tests.numeric.gpu_models import Emulated
@@ -97,10 +98,8 @@ FLOATS = {"float8_e4m3fn": 8, "float8_e5m2": 8, "float8_e4m3fnuz": 8, "float6_e3
 
 
 @SOME
-@pytest.mark.parametrize("features", ["", *(pytest.param(f, marks=pytest.mark.ci) for f in ("+avx2,+fma", "+sse2"))])
-@pytest.mark.parametrize(
-    "name", ["float8_e4m3fn", *(pytest.param(name, marks=pytest.mark.ci) for name in [*FLOATS][1:])]
-)
+@pytest.mark.parametrize("features", ["", *ci(("+avx2,+fma", "+sse2"))])
+@pytest.mark.parametrize("name", ["float8_e4m3fn", *ci([*FLOATS][1:])])
 def test_codes_that_are_floats(name: str, features: str, sizes: list[Size]):
     net, wanted, dtype = Net(85), list[Array](), np.dtype(getattr(ml_dtypes, name))
     every = np.arange(1 << FLOATS[name], dtype=np.uint8).view(dtype)
@@ -132,7 +131,7 @@ def test_a_code_that_is_no_number(name: str):
 
 
 @SOME
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.ci) for n in (1, 2))])
+@pytest.mark.parametrize("seed", [0, *ci((1, 2))])
 def test_other_tiles(seed: int, sizes: list[Size]):
     """Tiles, and ways to make codes floats, drawn from all that are possible."""
     net, wanted = products(4, True, False, sizes)
@@ -168,7 +167,7 @@ def test_one_row_by_panels(channels: int):
 
 
 @SOME
-@pytest.mark.parametrize("features", ["+avx2,+fma", *(pytest.param(f, marks=pytest.mark.ci) for f in ("", "+sse2"))])
+@pytest.mark.parametrize("features", ["+avx2,+fma", *ci(("", "+sse2"))])
 def test_what_follows_is_in_the_same_kernel(features: str, sizes: list[Size]):
     products(4, True, True, sizes)[0].check(f"x86_64-unknown-linux-gnu -mattr={features}" if features else "llvm")
 
@@ -181,9 +180,7 @@ def test_what_follows_is_in_the_same_kernel_without_vectors(sizes: list[Size], m
 
 
 @SOME
-@pytest.mark.parametrize(
-    "target", ["cuda", *(pytest.param(t, marks=pytest.mark.ci) for t in ("cuda -arch=sm_90a", "opencl"))]
-)
+@pytest.mark.parametrize("target", ["cuda", *ci(("cuda -arch=sm_90a", "opencl"))])
 def test_each_is_one_launch_on_gpus(target: str, sizes: list[Size]):
     """Codes become floats in registers: no launch writes weights of floats."""
     net, wanted = products(4, True, False, sizes)

@@ -14,6 +14,7 @@ from relay.interpreters import run
 from relay.lowering.bufferize import Bufferize
 from relay.module import IRModule
 from relay.runtime import Executable, loaders
+from tests.marks import ci
 from tests.unit.interpreting import as_text, load_text
 from tests.unit.partitioning_modules import Known
 
@@ -157,9 +158,7 @@ def test_compiled_as_interpreted(name: str, level: int):
     check(case(name), relay.build(case(name), opt_level=level))
 
 
-@pytest.mark.parametrize(
-    "name", ["nested", *(pytest.param(n, marks=pytest.mark.ci) for n in ("convolutions", "several"))]
-)
+@pytest.mark.parametrize("name", ["nested", *ci(("convolutions", "several"))])
 def test_without_kernels(name: str):
     """No `fuse-ops`: loops, padding and copies stand in the branches themselves."""
     check(case(name), relay.build(case(name), pipeline="legalize,relay-to-linalg"))

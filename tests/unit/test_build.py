@@ -21,6 +21,7 @@ from relay.interpreters import run
 from relay.module import IRModule
 from relay.runtime import Executable
 from relay.target import CpuTarget, host, resolve
+from tests.marks import ci
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "digits"
 DIGITS = EXAMPLES / "digits_int8.tflite"
@@ -68,7 +69,7 @@ def test_builds_what_optimize_returns():
     assert np.array_equal(classify(executable), CODES)
 
 
-@pytest.mark.parametrize("level", [0, *(pytest.param(n, marks=pytest.mark.ci) for n in (1, 2)), 3])
+@pytest.mark.parametrize("level", [0, *ci((1, 2)), 3])
 def test_no_integer_depends_on_opt_level(level: int):
     assert np.array_equal(classify(build(DIGITS, opt_level=level)), CODES)
 

@@ -29,6 +29,7 @@ from relay.__main__ import main, opt  # noqa: E402
 from relay.tools.command import options  # noqa: E402
 from relay.tools.command.inputs import check_sizes, gather  # noqa: E402
 from relay.tools.command.main import COMMANDS  # noqa: E402
+from tests.marks import ci
 
 Capture = pytest.CaptureFixture[str]
 ROOT = Path(__file__).parents[2]
@@ -151,7 +152,7 @@ def test_images(capsys: Capture, saved: str, tmp_path: Path, monkeypatch: pytest
     }
 
 
-@pytest.mark.parametrize("suffix", ["o", "c", "mlir", *(pytest.param(s, marks=pytest.mark.ci) for s in ("ll", "s"))])
+@pytest.mark.parametrize("suffix", ["o", "c", "mlir", *ci(("ll", "s"))])
 def test_what_compile_writes(suffix: str, capsys: Capture, tmp_path: Path):
     row = told(capsys, "compile", DIGITS, "-o", f"{tmp_path}/digits.{suffix}")
     for file in row["files"]:

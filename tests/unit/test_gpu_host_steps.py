@@ -15,6 +15,7 @@ from relay.interpreters import run
 from relay.module import IRModule
 from relay.runtime import Executable, loaders
 from relay.runtime.opencl_driver import driver
+from tests.marks import ci
 from tests.unit.gpu_driver import copies, emulated_cuda
 from tests.unit.interpreting import as_text, load_text
 from tests.unit.partitioning_modules import Known
@@ -43,7 +44,7 @@ def equal(mod: IRModule, executable: Executable, given: list[Array]) -> bool:
     "name",
     [
         "nested",
-        *(pytest.param(name, marks=pytest.mark.ci) for name in ("shapes", "condition")),
+        *ci(("shapes", "condition")),
         *mostly([name for name in CASES if name not in ("nested", "shapes", "condition")]),
     ],
 )

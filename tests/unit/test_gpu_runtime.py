@@ -16,6 +16,7 @@ from relay.runtime.cuda_driver import CudaDriver, CudaError, check_device
 from relay.runtime.device import DeviceLibrary
 from relay.runtime.opencl_driver import OpenClDriver
 from relay.store import Store
+from tests.marks import ci
 from tests.unit.gpu_driver import DIGITS, copies, digits, emulated_cuda
 
 
@@ -85,7 +86,7 @@ def test_a_kept_module_that_is_refused_is_made_again(
     [
         ("cuMemAlloc_v2", 3),
         *(pytest.param(("cuMemAlloc_v2", n), marks=pytest.mark.ci) for n in (1, 2)),
-        *(pytest.param(each, marks=pytest.mark.ci) for each in (("cuMemAllocHost_v2", 2), ("cuMemcpyHtoDAsync_v2", 1))),
+        *ci((("cuMemAllocHost_v2", 2), ("cuMemcpyHtoDAsync_v2", 1))),
     ],
 )
 def test_what_does_not_start_is_given_back(refused: tuple[str, int]):

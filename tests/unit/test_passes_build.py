@@ -18,6 +18,7 @@ from relay.passes import PassContext, Pipeline, registry
 from relay.passes.info import info_of
 from relay.runtime import Executable
 from relay.transform import ConvertLayout, Quantize, Sequential
+from tests.marks import ci
 from tests.unit.pass_modules import DATA, DIGITS, Log, Mark, image
 
 MODELS = Path(__file__).parents[2] / "../shared/models"
@@ -65,7 +66,7 @@ def test_levels():
         assert "cse" in relay.default_pipeline() and "dce" not in relay.default_pipeline()
 
 
-@pytest.mark.parametrize("level", [0, *(pytest.param(n, marks=pytest.mark.ci) for n in (1, 4))])
+@pytest.mark.parametrize("level", [0, *ci((1, 4))])
 def test_integers_are_equal_at_every_level_of_the_context(level: int):
     with PassContext(opt_level=level):
         assert right(relay.build(DIGITS))
@@ -82,7 +83,7 @@ def test_an_edited_pipeline_runs():
 OTHERS = ("legalize,fuse-ops", "", "legalize,simplify,relay-to-linalg,bufferize")
 
 
-@pytest.mark.parametrize("text", ["mark", *(pytest.param(text, marks=pytest.mark.ci) for text in OTHERS)])
+@pytest.mark.parametrize("text", ["mark", *ci(OTHERS)])
 def test_what_code_generation_needs_is_completed(text: str):
     assert right(relay.build(DIGITS, pipeline=text))
 

@@ -26,6 +26,7 @@ from relay.module import IRModule
 from relay.passes import PassContext
 from relay.runtime import Executable, executable, load, team
 from relay.target import CpuTarget
+from tests.marks import ci
 from tests.numeric.shuffled_turns import Shuffled
 
 ROOT = Path(__file__).parents[2]
@@ -219,7 +220,7 @@ check()
 
 @pytest.mark.parametrize(
     "body",
-    [FORK, *(pytest.param(body, marks=pytest.mark.ci) for body in (EXIT, "check()\nsys.exit(0)"))],
+    [FORK, *ci((EXIT, "check()\nsys.exit(0)"))],
     ids=["fork", "exit", "plain"],
 )
 def test_processes(saved: Path, tmp_path: Path, body: str):
