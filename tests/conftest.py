@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import inspect
 import itertools
+import marshal
 import os
 import re
 import sys
@@ -14,8 +15,11 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, BinaryIO
 
 import pytest
+from _pytest.assertion import rewrite
 
 os.environ["RELAY_CACHE_DIR"] = "off"
 if sys.dont_write_bytecode:
@@ -40,6 +44,9 @@ def pytest_configure(config: pytest.Config) -> None:
     from hypothesis.internal.conjecture import providers
 
     gc.disable()  # until all is collected
+    # `marshal.load` reads the bytecode of rewritten tests a few bytes at a time, five times as long as at once
+    at_once = SimpleNamespace(load=whole, dumps=marshal.dumps)
+    pytest.MonkeyPatch().setattr(rewrite, "marshal", at_once, raising=False)
     settings.register_profile("same", derandomize=True, deadline=None)
     examples = 20 if config.getoption("--seconds") else 1500  # the fewer, the sooner the time is looked at
     settings.register_profile("new", max_examples=examples, deadline=None, database=None)
@@ -47,6 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("new" if fuzz else "same")
     if not fuzz:  # else the numbers in whatever files are imported are parsed out of them, and cases depend on them
         pytest.MonkeyPatch().setattr(providers, "is_local_module_file", no_source_is_read, raising=False)
+
+
+def whole(file: BinaryIO) -> object:
+    """The object that the rest of a file is, as `marshal.load` returns it."""
+    return marshal.loads(file.read())
 
 
 def no_source_is_read(path: str) -> bool:
@@ -75,6 +87,14 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[
     """No cases are made of a function that is left out."""
     marks = {mark.name for mark in getattr(obj, "pytestmark", ())}
     return [] if marks & left_out(collector.config) else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """No test is made of a case that is left out, unless all cases are."""
+    marks = left_out(metafunc.config)
+    calls: list[Any] = vars(metafunc)["_calls"]
+    calls[:] = [call for call in calls if marks.isdisjoint(mark.name for mark in call.marks)] or calls
 
 
 def pytest_collection_finish() -> None:
