@@ -204,12 +204,13 @@ class Maker:
             "parallel": self.parallel,
             "bind": staticmethod(bind),
             "__doc__": target.__doc__,
-            "__module__": target.__module__,
             "__qualname__": getattr(target, "__qualname__", name_of(target)),
         }
-        return make_dataclass(
+        made = make_dataclass(
             name_of(target), options_of(target), bases=(self.base,), namespace=members, frozen=True, kw_only=True
         )
+        made.__module__ = target.__module__  # which make_dataclass takes from its caller, from Python 3.12 on
+        return made
 
     def where(self, target: Callable[..., object]) -> str:
         """How error messages name the decorated function or class."""

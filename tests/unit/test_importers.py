@@ -201,7 +201,7 @@ CASES: dict[str, tuple[Do, type[RelayError], str]] = {
         "^model: 3 is no module and no file; import a model",
     ),
     "no file": (given("no/such/file"), InvalidArgument, "^{name}: cannot read 'no/such/file': .*No such file"),
-    "a NUL": (given("a\0b"), InvalidArgument, "^{name}: cannot read .*: embedded null byte"),
+    "a NUL": (given("a\0b"), InvalidArgument, "^{name}: cannot read .*: .*embedded null "),
     "a directory": (
         lambda each, folder: each.run(folder),
         InvalidArgument,
@@ -454,7 +454,7 @@ def test_text_that_is_not_mlir_is_told_where(tmp_path: Path):
 
 @pytest.mark.parametrize(
     "name, said",
-    {"missing.tflite": "No such file or directory", "": "Is a directory", "a\0b": "embedded null byte"}.items(),
+    {"missing.tflite": "No such file or directory", "": "Is a directory", "a\0b": "embedded null"}.items(),
 )
 def test_a_file_that_cannot_be_read_is_told_by_its_name(name: str, said: str, tmp_path: Path):
     """Not by that of an importer that nobody called."""
@@ -462,7 +462,8 @@ def test_a_file_that_cannot_be_read_is_told_by_its_name(name: str, said: str, tm
         with pytest.raises(InvalidArgument) as error:
             call()
         shown = f"{tmp_path}/{name}".replace("\0", r"\x00")
-        assert str(error.value) == f"{shown}: cannot be read: {said}; give the path or the bytes of a model"
+        told = f"{re.escape(shown)}: cannot be read: [^;]*{said}[^;]*; give the path or the bytes of a model$"
+        assert re.match(told, str(error.value))
 
 
 def test_the_importers_are_listed():

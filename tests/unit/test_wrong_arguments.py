@@ -73,7 +73,7 @@ def one_per_output(importer: Importer, node: Node) -> list[SSAValue]:
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
     "build(None)": (lambda: relay.build(any_of(None)), "model: None is no module and no file; import a model with rel"),
-    "build(nul)": (lambda: relay.build("a\0b"), r"a\\x00b: cannot be read: embedded null byte; give the path or"),
+    "build(nul)": (lambda: relay.build("a\0b"), r"a\\x00b: cannot be read: .*embedded null .*; give the path or"),
     "build([])": (lambda: relay.build(any_of([])), r"model: \[\] is no module and no file"),
     "params=[1]": (
         lambda: relay.build(small(), params=any_of([1])),
