@@ -241,6 +241,9 @@ def test_refusals():
     assert said == Refusal("entry: no")
     silent = Entry("entry", pattern, lambda match: False).match(*last(mod))
     assert silent == Refusal("entry: its check says no")
+    longer = is_op("abs")(wildcard() + wildcard()) | is_op("abs")(wildcard())
+    first = Entry("entry", longer, lambda match: Refusal(f"{len(match.ops)} ops")).match(*last(mod))
+    assert first == Refusal("entry: 2 ops")
     assert Entry("entry", is_op("clip")).match(*last(mod)) is None
 
 

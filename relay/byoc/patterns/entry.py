@@ -45,7 +45,8 @@ class Entry:
                 if taken is True:
                     return found
                 found = taken if isinstance(taken, Refusal) else Refusal("its check says no")
-            refusal = refusal or Refusal(f"{self.name}: {found.reason}")
+            if refusal is None:
+                refusal = Refusal(f"{self.name}: {found.reason}")
         return refusal
 
     def answer(self, check: Check, found: Match) -> bool | Refusal:
