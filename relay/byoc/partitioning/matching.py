@@ -21,7 +21,7 @@ from relay.transforms.dead_ops import erase_dead
 
 def find(block: Block, offer: Offer) -> list[tuple[Entry, Match]]:
     """The matches of a compiler's entries in a block, without overlaps: entries are tried in order, each from the
-    block's end to its start. Ops that no entry takes get the first reason for which a match was refused."""
+    block's end to its start. Ops that no entry takes get the first reason for which a match with them was refused."""
     every = {op: i for i, op in enumerate(block.ops) if matchable(op) and offered(op, offer.compiler.name)}
     other = {op: reason.reason for op in every if (reason := foreign(op, offer.compiler)) is not None}
     free = {op: i for op, i in every.items() if op not in other}
@@ -38,7 +38,9 @@ def find(block: Block, offer: Offer) -> list[tuple[Entry, Match]]:
                 for taken in answer.ops:
                     del free[taken]
             elif isinstance(answer, Refusal):
-                refused.setdefault(op, answer.reason)
+                foreigners = [f"{entry.name}: {other[each]}" for each in answer.ops if each in other]
+                for each in answer.ops:
+                    refused.setdefault(each, *foreigners[:1] or [answer.reason])
     for op, reason in refused.items():
         if op in free or op in other:
             refuse(op, offer.compiler.name, reason)

@@ -23,7 +23,7 @@ class MergeComposite(Pass):
     `%y = qnn.requantize (nn.bias_add (qnn.conv2d %x, constant), constant)` becomes `%y = byoc.composite "x.conv2d" from
     "qnn.conv2d_nn.bias_add_qnn.requantize_"(%x)`. Entries are tried in the order of the table, each on the whole block
     before the next, from the results backwards. Constants that the pattern matched are copied into the composite. A
-    match is refused if an op outside uses an inner result, or if the entry's check refuses it; the op then keeps the
+    match is refused if an op outside uses an inner result, or if the entry's check refuses it; its ops then keep the
     reason.
 
     `compiler` names the compilers, which are tried in this order; without it, each function is offered to the compiler

@@ -46,7 +46,7 @@ class Entry:
                     return found
                 found = taken if isinstance(taken, Refusal) else Refusal("its check says no")
             if refusal is None:
-                refusal = Refusal(f"{self.name}: {found.reason}")
+                refusal = Refusal(f"{self.name}: {found.reason}", tuple(state.take(op).ops))
         return refusal
 
     def answer(self, check: Check, found: Match) -> bool | Refusal:

@@ -4,7 +4,7 @@ one."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
@@ -18,6 +18,8 @@ class Refusal:
     """The reason why a compiler does not take an operation, shown in the partition report; false as a boolean."""
 
     reason: str
+    ops: tuple[Operation, ...] = field(default=(), compare=False, repr=False)
+    """The ops of the match that was refused, which `Entry.match` fills in."""
 
     def __bool__(self) -> bool:
         return False
