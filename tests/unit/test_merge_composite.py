@@ -129,6 +129,21 @@ func.func @main(%x: tensor<1x1x2x2xf32>, %k: tensor<1x1x1x1xf32>, %b: tensor<1xf
     }
 
 
+def test_checks_see_static_shapes_only(known: Known):
+    def check(match: Match) -> bool:
+        raise AssertionError
+
+    known("x", entries=[Entry("abs_clip", ABS_CLIP, check)])
+    text = """
+func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = relay.abs %x : (tensor<?xf32>) -> tensor<?xf32>
+  %1 = relay.clip %0 {a_min = 0.0 : f32, a_max = 6.0 : f32} : (tensor<?xf32>) -> tensor<?xf32>
+  func.return %1 : tensor<?xf32>
+}"""
+    found = reasons(MergeComposite("x")(IRModule.parse(text)))
+    assert set(found.values()) == {"a size of it is not known: give the model's inputs static shapes"}
+
+
 def test_parallel_merge(known: Known):
     known("x", entries=[Entry("add_clip", is_op("clip")(wildcard() + wildcard()))])
     text = "a = add x y\nb = clip a\nc = add x y\nd = clip c\nr = multiply b d\nreturn r"

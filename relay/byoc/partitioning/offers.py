@@ -59,8 +59,6 @@ class Offer:
 
     def takes(self, op: Operation) -> bool | Refusal:
         """Whether the compiler takes a single op that no pattern matched, or a composite of its own."""
-        if dynamic(op):
-            return Refusal("a size of it is not known")
         if (other := foreign(op, self.compiler)) is not None:
             return other
         if not isinstance(op, byoc.CompositeOp):
@@ -93,8 +91,10 @@ def table(compiler: Compiler) -> Sequence[Entry]:
 
 
 def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
-    """The refusal of an op whose layout, kernel layout or packed parameters the compiler cannot read; None if it
-    can."""
+    """The refusal of an op whose sizes are not known, or whose layout, kernel layout or packed parameters the compiler
+    cannot read; None if it can."""
+    if dynamic(op):
+        return Refusal("a size of it is not known: give the model's inputs static shapes")
     for name in ("data_layout", "out_layout", "layout"):
         attr = op.properties.get(name)
         if isinstance(attr, StringAttr) and attr.data and attr.data not in compiler.layouts:
