@@ -114,6 +114,14 @@ def test_why_an_earlier_compiler_does_not_have_what_a_later_one_took(known: Know
     assert (row.compiler, row.refused) == ("b", {"a": "it is too small for a"})
 
 
+def test_a_check_s_reason_stays_beside_that_of_the_single_op(known: Known):
+    entry = Entry("clip_abs", is_op("clip")(is_op("abs")(wildcard())), lambda match: Refusal("4 columns"))
+    known("a", entries=[entry], supports=lambda op: Refusal(f"a has no {op.name}"))
+    done = merged(module("r = abs x\ns = clip r\nreturn s"), "a")
+    rows = AnnotateTarget("a")(done).partition_report().rows
+    assert [row.refused["a"] for row in rows] == [f"clip_abs: 4 columns; a has no {row.op}" for row in rows]
+
+
 def test_what_was_pruned_says_so(known: Known):
     known("a", "abs")
     done = PartitionGraph()(PruneRegions(min_ops=2)(merged(module("r = abs x\nreturn r"), "a")))

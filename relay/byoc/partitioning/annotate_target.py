@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from relay.byoc.compiler import Refusal
 from relay.byoc.partitioning import records
 from relay.byoc.partitioning.offers import Compilers, Names, Offer, targets
-from relay.byoc.partitioning.refusals import ask, refuse
+from relay.byoc.partitioning.refusals import ask, reasons, refuse
 from relay.byoc.partitioning.scope import (
     COMPILER,
     annotated,
@@ -76,7 +76,9 @@ def choose(op: Operation, offers: Sequence[Offer]) -> Offer | None:
         if answer:
             return offer
         if isinstance(answer, Refusal):
-            refuse(op, offer.compiler.name, answer.reason)
+            name = offer.compiler.name
+            told = reasons(op).get(name, answer.reason)  # of a match with this op
+            refuse(op, name, told if answer.reason in told else f"{told}; {answer.reason}")
     return None
 
 
