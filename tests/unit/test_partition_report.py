@@ -122,6 +122,23 @@ def test_a_check_s_reason_stays_beside_that_of_the_single_op(known: Known):
     assert [row.refused["a"] for row in rows] == [f"clip_abs: 4 columns; a has no {row.op}" for row in rows]
 
 
+@pytest.mark.parametrize("targets", [("a",), ("a", "b"), ("b", "a")])
+def test_the_cheapest_plan_says_why_others_have_no_part(known: Known, targets: tuple[str, ...]):
+    """Whichever plan is chosen, also one that did not offer an op to the compiler."""
+    known("a", supports=lambda op: True, cost=lambda ops: sum(1e9 if op.name == "relay.exp" else 1e-9 for op in ops))
+    known("b", supports=lambda op: op.name == "relay.tanh" or Refusal("b says no"), cost=lambda ops: 1e-8)
+    mod = module("r = abs x\ns = exp r\nt = tanh s\nreturn t")
+    report = relay.build_external_compiler(mod, targets, choose="cost").partition_report()
+    assert set(report.targets) == set(targets)
+    for row in report.rows:
+        reasons = {"a": "the region takes 1e+09 us, on the host ", "b": "b says no"}
+        if row.op == "relay.tanh":
+            reasons["b"] = "the plan costs less without it"
+        refused = [name for name in targets if name != row.compiler]
+        assert set(row.refused) == set(refused)
+        assert all(row.refused[name].startswith(reasons[name]) for name in refused)
+
+
 def test_what_was_pruned_says_so(known: Known):
     known("a", "abs")
     done = PartitionGraph()(PruneRegions(min_ops=2)(merged(module("r = abs x\nreturn r"), "a")))

@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 
 from relay.byoc.partitioning.offers import Compilers, Offer
 from relay.byoc.partitioning.prune_regions import release
-from relay.byoc.partitioning.refusals import refuse
+from relay.byoc.partitioning.refusals import ask, asked, reasons, refuse
 from relay.byoc.partitioning.scope import CHOICE, blocks, eligible, functions, opened, used, variables
 from relay.dialects import byoc
 from relay.dialects.plain import to_attribute
@@ -30,6 +30,7 @@ PLAN = "byoc.plan"
 """The module attribute with the cost in microseconds of the plan, of the host alone, and of each compiler alone with
 all ops that it takes."""
 UNKNOWN = "its cost is not known: choose=measured finds it"
+DEARER = "the plan costs less without it"
 SEARCHED = 100
 """The maximum number of ops and composites of a block for which the cost of every run of consecutive ones is computed;
 the number of runs grows with its square."""
@@ -106,6 +107,7 @@ def plan(
                 chosen |= best_runs(row, alone, compilers, prices, {n: prices.host([every[n]]) for n in row})
         plans.append(tried(names, chosen))
     best = max(plans, key=lambda each: each.saved)
+    explain(best.module, alone)
     for op in best.module.walk():
         op.attributes.pop(NUMBER, None)
         op.attributes.pop(CHOICE, None)
@@ -116,6 +118,32 @@ def plan(
         module.attributes[PLAN] = to_attribute({name: cost for name, cost in costs.items() if isfinite(cost)}, PLAN)
     module.body.detach_block(0)
     module.body.add_block(best.module.body.detach_block(0))
+
+
+def explain(module: ModuleOp, alone: Mapping[str, Plan]) -> None:
+    """Record for each op of the chosen plan why the compilers that do not take it there do not: the reason of the plan
+    with this compiler alone, or that the chosen plan costs less."""
+    for name, plan in alone.items():
+        asking = {function.sym_name.data for function in functions(plan.module) if name in asked(function)}
+        told = {number_of(op): reasons(op).get(name) for op in plan.module.walk() if NUMBER in op.attributes}
+        for function in functions(module):
+            if function.sym_name.data not in asking:
+                continue
+            ask(function, [name])
+            for op in function.walk():
+                if NUMBER not in op.attributes or name in reasons(op) or name == compiler_of(op):
+                    continue
+                number = number_of(op)
+                if reason := told.get(number) or (DEARER if number in plan.units else None):
+                    refuse(op, name, reason)
+
+
+def compiler_of(op: Operation) -> str:
+    """The name of the compiler whose region contains the op; "" if none does."""
+    holder = op.parent_op()
+    while holder is not None and not isinstance(holder, byoc.RegionOp):
+        holder = holder.parent_op()
+    return "" if holder is None else holder.compiler.data
 
 
 def number_of(op: Operation) -> int:
