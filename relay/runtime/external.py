@@ -35,7 +35,7 @@ class Wrapper:
         self.forms = [*external.inputs, *external.outputs]
         self.count = len(external.inputs)
         self.failures: dict[int, BaseException] = {}
-        self.views: dict[tuple[int, ...], tuple[list[Array], list[Array]]] = {}
+        self.views: dict[tuple[int, ...], tuple[tuple[Array, ...], tuple[Array, ...]]] = {}
         self.words = c_uint64 * len(self.forms)
         self.function = SIGNATURE(self)
 
@@ -65,9 +65,9 @@ class Wrapper:
         found.__cause__ = error
         return found
 
-    def view(self, addresses: tuple[int, ...]) -> tuple[list[Array], list[Array]]:
+    def view(self, addresses: tuple[int, ...]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         """The input and output arrays for the tensors at these addresses; cached."""
-        arrays = [at(where, form) for where, form in zip(addresses, self.forms, strict=True)]
+        arrays = tuple(at(where, form) for where, form in zip(addresses, self.forms, strict=True))
         for array in arrays[: self.count]:
             array.flags.writeable = False
         if len(self.views) >= VIEWS:

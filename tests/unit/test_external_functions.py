@@ -142,6 +142,17 @@ def test_results_that_are_returned_are_refused(loads: Loads):
         built().run(X, C)
 
 
+def test_outputs_that_are_replaced_are_an_error(loads: Loads):
+    """The new array would be lost; and the next call on the same memory would be given it."""
+
+    def replaces(inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        cast(list[Array], outputs)[0] = inputs[0][::-1]
+
+    loads.other["turn"] = replaces
+    with pytest.raises(RelayError, match="compiled by 'probe': raised TypeError: 'tuple' object does not support item"):
+        built().run(X, C)
+
+
 Tensors = ctypes.POINTER(ctypes.c_void_p)
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, Tensors)
 
