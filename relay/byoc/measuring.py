@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from ctypes import addressof, c_uint64
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from relay.dialects.op import is_tensor
 from relay.errors import InvalidArgument, Unsupported
 from relay.module import IRModule
 from relay.runtime import loaders
-from relay.runtime.external import SIGNATURE, External
+from relay.runtime.external import SIGNATURE, External, Wrapper
 from relay.runtime.memory import address, aligned_bytes, bytes_of
 from relay.target import target_of
 
@@ -118,12 +119,12 @@ class Loaded:
         for place, array in zip(given, inputs, strict=True):
             place[...] = array
         results = [placed(*form) for form in self.external.outputs]  # a workspace is one of the outputs
+        table = (c_uint64 * (len(given) + len(results)))(*map(address, (*given, *results)))
         if isinstance(native := self.external.loaded, loaders.Native):
-            table = (c_uint64 * (len(given) + len(results)))(*map(address, (*given, *results)))
             if status := SIGNATURE(native.address)(native.context, addressof(table)):
                 raise self.external.failed(status)
-        else:
-            native(given, results)
+        elif (wrapper := Wrapper(self.external, native))(None, addressof(table)):
+            raise wrapper.failures.pop(threading.get_ident())
         return results
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from relay.byoc.library import rounds
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.byoc.registry import COMPILERS
 from relay.dialects.attributes import Array
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, RelayError
 from relay.interpreters import run
 from relay.runtime.loaders import LOADERS, register_loader
 from tests.numeric.test_external_regions import convolution
@@ -180,6 +181,20 @@ def test_a_compiler_that_keeps_its_word(rounder: Callable[[int], None]):
         report = module.partition_report()
         assert told in str(report).splitlines()
         assert report.accuracy == {"relay_rounder_main_0": told.partition(": ")[2]}
+
+
+def test_a_device_that_fails_while_it_is_measured(rounder: Callable[[int], None]):
+    """One error that names the function, as in a run of the executable."""
+
+    def load(artifact: bytes, *rest: object) -> Callable[[Sequence[Array], Sequence[Array]], None]:
+        return lambda inputs, outputs: cast(None, outputs)
+
+    rounder(0)
+    LOADERS.registered["rounder"] = load
+    mod = relay.IRModule.parse(f"func.func @main(%x: {CODES}) -> {CODES} {{\n{chain(requantize())}\n}}")
+    parted = relay.build_external_compiler(mod, "rounder")
+    with pytest.raises(RelayError, match="external function relay_rounder_main_0, compiled by 'rounder': returned tup"):
+        differences(parted, [np.zeros((1, 2, 2, 3), np.int8)])
 
 
 def test_a_compiler_that_breaks_its_word(rounder: Callable[[int], None]):
