@@ -34,6 +34,7 @@ class RegionTimes:
 
     def __init__(self, module: ModuleOp) -> None:
         self.module = module
+        self.unknown = ""
         self.target = spelled(target_of(module) if ATTRIBUTE in module.attributes else resolve("llvm"))
 
     @property
@@ -61,7 +62,8 @@ class RegionTimes:
         try:
             executable = build(module, self.target)
             found = min(Latency()(executable) for _ in range(ROUNDS)) * 1e6
-        except RelayError:
+        except RelayError as error:
+            self.unknown = f"it cannot be measured here: {error}"
             return inf
         if records is not None:
             records.put(key, repr(found).encode())

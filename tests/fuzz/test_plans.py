@@ -154,3 +154,10 @@ def test_regions_are_measured_once(known: Known, monkeypatch: pytest.MonkeyPatch
     assert "leaving the host does not pay" in str(first)
     monkeypatch.setattr(region_times, "build", None)  # nothing is built again
     assert relay.build_external_compiler(mod, "a", choose="measured").partition_report() == first
+
+
+def test_regions_that_cannot_be_measured_say_why(known: Known, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(region_times, "ROUNDS", 1)
+    known("a", "abs")
+    parted = relay.build_external_compiler(module("r = abs x\nreturn r"), "a", choose="measured")
+    assert "a: it cannot be measured here: external function relay_a_main_0: was comp" in str(parted.partition_report())

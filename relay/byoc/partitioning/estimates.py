@@ -32,6 +32,7 @@ class Estimates:
     given module when the object is created, and of regions of external compilers."""
 
     estimates = True
+    unknown = "its cost is not known: choose=measured finds it"
 
     def __init__(self, module: ModuleOp) -> None:
         self.microseconds = host_microseconds(module)

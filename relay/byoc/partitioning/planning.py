@@ -29,7 +29,6 @@ NUMBER = "byoc.number"
 PLAN = "byoc.plan"
 """The module attribute with the cost in microseconds of the plan, of the host alone, and of each compiler alone with
 all ops that it takes."""
-UNKNOWN = "its cost is not known: choose=measured finds it"
 DEARER = "the plan costs less without it"
 SEARCHED = 100
 """The maximum number of ops and composites of a block for which the cost of every run of consecutive ones is computed;
@@ -42,6 +41,9 @@ class Prices(Protocol):
     estimates: bool
     """Whether costs are estimated by formulas, so that thousands can be evaluated, instead of measured, which takes
     seconds for each."""
+
+    unknown: str
+    """The reason why the last region of unknown cost has none."""
 
     @property
     def whole(self) -> float:
@@ -169,7 +171,7 @@ def priced(module: ModuleOp, compilers: Compilers, prices: Prices) -> Plan:
         if gain > 0:
             saved += gain
             continue
-        why = f"the region takes {cost:.4g} us, on the host {host:.4g} us" if cost is not None else UNKNOWN
+        why = f"the region takes {cost:.4g} us, on the host {host:.4g} us" if cost is not None else prices.unknown
         for op in opened([region]):
             refuse(op, offer.compiler.name, why)
         if cost is not None or isfinite(host):
