@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 import relay
-from relay.byoc import Artifact, BuildInfo, Compiler
+from relay.byoc import Artifact, BuildInfo, Compiler, Refusal
 from relay.byoc.c import artifact as of_c
 from relay.byoc.patterns import Entry, is_op, wildcard
 from relay.byoc.registry import COMPILERS, register
@@ -59,6 +59,10 @@ def unsound(*parts: Any, **named: Any) -> Artifact:
     return Artifact(*parts, **named)
 
 
+def refuses_with_none(*arguments: object) -> Any:
+    return Refusal(cast(str, None))
+
+
 def misspelt(*arguments: object) -> Any:
     return [Entry("e", is_op("nn.conv2"))]
 
@@ -70,6 +74,7 @@ checked = Entry("e", is_op("relay.negative")(wildcard()), fails)
     ("method", "does", "said"),
     [
         ("supports", fails, r"supports\(relay.negative\) failed: KeyError: 'lost'"),
+        ("supports", refuses_with_none, r"^compiler faulty, Refusal: its reason is None; give it a text"),
         ("supports", gives("no way"), r"supports\(relay.negative\) gave 'no way'"),
         ("patterns", fails, "patterns failed"),
         ("patterns", gives(None), "patterns failed: TypeError"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.ir import Operation, SSAValue
 
@@ -15,11 +16,16 @@ from relay.module import is_constant
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason why a compiler does not take an operation, shown in the partition report; false as a boolean."""
+    """The reason why a compiler does not take an operation, shown in the partition report; false as a boolean. Raises
+    InvalidArgument if it is no text."""
 
     reason: str
     ops: tuple[Operation, ...] = field(default=(), compare=False, repr=False)
     """The ops of the match that was refused, which `Entry.match` fills in."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(cast(object, self.reason), str):
+            raise InvalidArgument("Refusal", f"its reason is {self.reason!r}", "give it a text")
 
     def __bool__(self) -> bool:
         return False
