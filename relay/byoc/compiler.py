@@ -62,7 +62,8 @@ class BuildInfo:
 
 
 class Compiler(ABC):
-    """An external compiler. Instances only hold options; every method may be called more than once."""
+    """An external compiler. Instances only hold options; every method may be called more than once, and changes no
+    op that it is given, except `compile`, whose function is a copy."""
 
     name: ClassVar[str]
     """The compiler's name, which `annotate-target` and the function attribute `compiler` use."""

@@ -17,9 +17,10 @@ AUTHORS = "tell the compiler's authors"
 
 
 @contextmanager
-def asked(name: str, what: str) -> Generator[None]:
+def asked(name: str, what: str, ops: Sequence[Operation] = ()) -> Generator[None]:
     """A context for calling `what` of the compiler `name`: a RelayError gets the compiler's name, any other exception
-    becomes Unsupported."""
+    becomes Unsupported, as does a change of `ops`, about which it is asked."""
+    before = [facts(op) for op in ops]
     try:
         yield
     except RelayError as error:
@@ -27,6 +28,15 @@ def asked(name: str, what: str) -> Generator[None]:
         raise
     except Exception as error:
         raise Unsupported(f"compiler {name}", f"{what} failed: {type(error).__name__}: {error}", AUTHORS) from error
+    if before != [facts(op) for op in ops]:
+        hint = f"it only answers; passes of before_annotation may change the module; {AUTHORS}"
+        raise Unsupported(f"compiler {name}", f"{what} changed the module", hint)
+
+
+def facts(op: Operation) -> object:
+    """What a compiler that is asked about an op must not change."""
+    users = [result.uses.get_length() for result in op.results]
+    return op.parent, tuple(op.operands), users, dict(op.properties), dict(op.attributes)
 
 
 def blame(error: RelayError, name: str) -> None:

@@ -63,6 +63,11 @@ def refuses_with_none(*arguments: object) -> Any:
     return Refusal(cast(str, None))
 
 
+def rewires(compiler: Compiler, op: Operation) -> bool:
+    op.results[0].replace_all_uses_with(op.operands[0])
+    return True
+
+
 def misspelt(*arguments: object) -> Any:
     return [Entry("e", is_op("nn.conv2"))]
 
@@ -75,6 +80,7 @@ checked = Entry("e", is_op("relay.negative")(wildcard()), fails)
     [
         ("supports", fails, r"supports\(relay.negative\) failed: KeyError: 'lost'"),
         ("supports", refuses_with_none, r"^compiler faulty, Refusal: its reason is None; give it a text"),
+        ("supports", rewires, r"^compiler faulty: supports\(relay.negative\) changed the module; it only answers"),
         ("supports", gives("no way"), r"supports\(relay.negative\) gave 'no way'"),
         ("patterns", fails, "patterns failed"),
         ("patterns", gives(None), "patterns failed: TypeError"),

@@ -31,7 +31,7 @@ def find(block: Block, offer: Offer) -> list[tuple[Entry, Match]]:
         for op in reversed(list(free)):
             if op not in free:
                 continue
-            with asked(offer.compiler.name, f"pattern {entry.name}"):
+            with asked(offer.compiler.name, f"pattern {entry.name}", [op]):
                 answer = entry.match(op, free)
             if isinstance(answer, Match):
                 found.append((entry, answer))

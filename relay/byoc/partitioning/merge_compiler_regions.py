@@ -62,7 +62,7 @@ def cut(
         name = grouping.labels[ops[0]].data
         if frozenset(ops) in shown or name not in registry.names():
             continue
-        with asked(name, "regions"):
+        with asked(name, "regions", ops):
             answer = parts_of(name, ops, compilers.of([name])[0].compiler.regions(ops))
         found = [] if isinstance(answer, Refusal) else answer
         shown.update(map(frozenset, (ops, *found)))

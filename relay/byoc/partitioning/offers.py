@@ -62,7 +62,7 @@ class Offer:
         if (other := foreign(op, self.compiler)) is not None:
             return other
         if not isinstance(op, byoc.CompositeOp):
-            with asked(self.compiler.name, f"supports({op.name})"):
+            with asked(self.compiler.name, f"supports({op.name})", [op]):
                 answer = self.compiler.supports(op)
             return verdict(self.compiler.name, f"supports({op.name})", answer)
         owner, _, entry = op.composite.data.partition(".")
