@@ -256,3 +256,24 @@ def test_the_function_s_own_attribute(known: Known):
     done = AnnotateTarget()(mod)
     assert ops(done) == ["begin x", "abs", "end x"] and ops(done, "other") == ["abs"]
     assert "compiler" not in done["main"].attributes
+
+
+SCALAR = """func.func @main(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %p = tensor.extract %c[] : tensor<i1>
+  %r = scf.if %p -> (tensor<4xf32>) {
+    %a = relay.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %a : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  }
+  func.return %r : tensor<4xf32>
+}"""
+
+
+@pytest.mark.parametrize("choose", ["order", "cost"])
+def test_scalars_of_control_flow_stay_with_the_host(known: Known, choose: str):
+    """Also with a compiler that takes everything, whose function could not give them."""
+    known("x", supports=lambda op: True, cost=lambda ops: 0.0)
+    done = relay.build_external_compiler(IRModule.parse(SCALAR), "x", choose=choose)
+    (function,) = [f for f in done.functions.values() if "compiler" in f.attributes]
+    assert [op.name for op in function.body.block.ops] == ["relay.abs", "func.return"]

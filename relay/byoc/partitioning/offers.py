@@ -91,8 +91,10 @@ def table(compiler: Compiler) -> Sequence[Entry]:
 
 
 def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
-    """The refusal of an op whose sizes are not known, or whose layout, kernel layout or packed parameters the compiler
-    cannot read; None if it can."""
+    """The refusal of an op of scalars or unknown sizes, or whose layout, kernel layout or packed parameters the
+    compiler cannot read; None if it can."""
+    if not all(is_tensor(value.type) for value in (*op.operands, *op.results)):
+        return Refusal("it takes or gives a scalar of control flow, no tensor")
     if dynamic(op):
         return Refusal("a size of it is not known: give the model's inputs static shapes")
     for name in ("data_layout", "out_layout", "layout"):

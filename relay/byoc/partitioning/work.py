@@ -7,7 +7,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects import qnn, relay
-from relay.dialects.op import shape
+from relay.dialects.op import is_tensor, shape
 
 COMPUTE = (relay.Conv2dBase, relay.DenseBase, relay.Pool2dOp, qnn.LstmOp, qnn.SvdfOp)
 """Convolutions, matrix products, pooling and recurrent layers, which make a region worth offloading."""
@@ -42,5 +42,5 @@ def multiplications(op: Operation) -> int:
 
 
 def size(value: SSAValue) -> int:
-    """The number of elements of a tensor; unknown sizes count as 1."""
-    return prod(max(d, 1) for d in shape(value))
+    """The number of elements of a tensor, where unknown sizes count as 1; 1 for a scalar of control flow."""
+    return prod(max(d, 1) for d in shape(value)) if is_tensor(value.type) else 1
