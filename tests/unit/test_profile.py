@@ -135,6 +135,14 @@ def test_the_counting_run_gives_the_same_numbers(executable: Executable):
     assert (vars(twin)["_notes"][0] > 0).all()
 
 
+def test_calls_of_external_functions_are_timed():
+    """Also among those of kernels, each by its own counter."""
+    calls = relay.build(DIGITS, external="systolic").profile(IMAGE, seconds=0).calls
+    slow = {call.kernel for call in calls if call.kernel.startswith("relay_systolic")}
+    assert 0 < len(slow) < len(calls) and all(0 < call.seconds < 10 for call in calls)
+    assert {call.kernel for call in sorted(calls, key=lambda call: call.seconds)[-len(slow) :]} == slow, "they simulate"
+
+
 def test_counters_compile_no_kernel_again(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(workers, "store", lambda: None)  # other tests may have kept kernels
     compiled: list[str] = []

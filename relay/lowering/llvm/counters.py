@@ -10,7 +10,8 @@ from dataclasses import replace
 from relay.errors import Unsupported
 from relay.lowering.program import FunctionText
 
-CALL = re.compile(r"  call void (@[\w.$-]+|%\w+)\(")
+CALL = re.compile(r"  (?:call void|%\w+ = call i32) (@[\w.$-]+|%\w+)\(")
+"""A call of a kernel, or of an external function, which returns a status."""
 NOTES = "%notes"
 """The argument that points to the counters, 64-bit words: one for each call, in program order, which is increased by
 the ticks of that call, and a last one for the time at which `@main` ends."""
