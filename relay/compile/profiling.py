@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from xdsl.dialects.func import CallOp
 
+from relay.byoc.partitioning.records import operators as rows_of
 from relay.compile.peak import measure
 from relay.compile.work import Work
 from relay.compile.workers import Compilation
@@ -40,8 +41,11 @@ def profiled(module: IRModule, built: Compilation, work: Work) -> dict[str, Any]
         alone = kernel is not None and number[name] == 1  # of several calls, a kernel remembers one
         inner = list(kernel.walk()) if kernel is not None and alone else []
         operators = list(dict.fromkeys(filter(None, (words(op.location), *(words(each.location) for each in inner)))))
-        compiled = kernel is not None and kernel.body.blocks  # else an external compiler's
-        counted = [work[each] for each in ((name,) if compiled else operators) if each in work]
+        counted = [work[name]] if name in work else []
+        if kernel is not None and not kernel.body.blocks:  # an external compiler's
+            theirs = rows_of(kernel)
+            operators = list(dict.fromkeys(row.source for row in theirs)) or operators
+            counted = [(row.macs, "int8" if row.op.startswith("qnn.") else "float32") for row in theirs if row.macs]
         rows.append(
             {
                 "kernel": name,

@@ -143,6 +143,14 @@ def test_calls_of_external_functions_are_timed():
     assert {call.kernel for call in sorted(calls, key=lambda call: call.seconds)[-len(slow) :]} == slow, "they simulate"
 
 
+def test_external_functions_name_all_their_operators():
+    parted = relay.build_external_compiler(relay.frontend.from_tflite(DIGITS), "systolic")
+    calls = relay.build(parted).profile(IMAGE, seconds=0).calls
+    assert sum(call.macs for call in calls) == 46592
+    found = {(call.kernel, name) for call in calls if call.kernel in parted.functions for name in call.operators}
+    assert found == {(row.place, row.source) for row in parted.partition_report().of("systolic")}
+
+
 def test_counters_compile_no_kernel_again(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(workers, "store", lambda: None)  # other tests may have kept kernels
     compiled: list[str] = []
