@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import count
 from typing import cast
 
 from xdsl.context import Context
@@ -23,6 +24,9 @@ from relay.passes.context import PassContext
 from relay.passes.info import DescribedPass, M, PassGroup, PassInfo, as_module, info_of, names_of
 from relay.passes.instruments import PassInstrument
 from relay.passes.requirements import Providers, Requirements
+
+MOST_REQUESTS = 100
+"""The maximum number of requested passes that run before, or after, one pass."""
 
 
 @cache
@@ -136,8 +140,14 @@ class Runner:
         analyses.forget(self.mod.op, step.preserves if isinstance(step, DescribedPass) else ())
 
     def requested(self, when: str, step: ModulePass) -> None:
-        """Run the passes that the module requests before or after (`when`) this pass, in the order of the requests."""
-        while (text := requests.take(self.mod.op, when, names_of(type(step)))) is not None:
+        """Run the passes that the module requests before or after (`when`) this pass, in the order of the requests.
+        Raises InvalidArgument if they never end, as those of a pass that requests itself."""
+        for number in count(1):
+            if (text := requests.take(self.mod.op, when, names_of(type(step)))) is None:
+                return
+            if number > MOST_REQUESTS:
+                where, what = f"request_pass('{text}', {when}='{step.name}')", f"follows {MOST_REQUESTS} others"
+                raise InvalidArgument(where, what, "a pass that requests itself has to stop")
             for pass_ in registry.parse(text, "request_pass"):
                 self.step(pass_, explicit=True)
 

@@ -154,6 +154,12 @@ def test_a_request_waits_for_its_pass():
 
 
 def test_bad_requests():
+    def again(mod: IRModule, ctx: PassContext) -> IRModule:
+        mod.request_pass("again", before="simplify")
+        return mod
+
+    with pytest.raises(InvalidArgument, match=r"request_pass\('again', before='simplify'\): follows 100 others"):
+        Sequential([module_pass(again, opt_level=0, name="again"), Simplify()])(small())
     with pytest.raises(InvalidArgument, match="has both before and after"):
         small().request_pass("cse", before="dce", after="dce")
     mod = IRModule.parse("builtin.module attributes {relay.requests = [3 : i32]} {}")
