@@ -67,12 +67,14 @@ def kind(exact: bool, difference: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit status: 0, or 1 for an error or a failed conformance test."""
-    chosen = parser().parse_args(arguments)
+    chosen, more = parser().parse_known_args(arguments)
+    if more and (chosen.action != "test" or any(word.startswith("-") for word in more)):
+        parser().error(f"unrecognized arguments: {' '.join(more)}")
     try:
         if chosen.action == "list":
             print(listing())
         elif chosen.action == "test":
-            found = tested(chosen.name, chosen.models, chosen.cases, chosen.seed, chosen.option)
+            found = tested(chosen.name, [*chosen.models, *map(Path, more)], chosen.cases, chosen.seed, chosen.option)
             print(found)
             return 0 if found.passed else 1
         else:

@@ -87,3 +87,12 @@ def test_the_list_names_our_compilers(capsys: pytest.CaptureFixture[str]) -> Non
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert "ready; exact" in lines["systolic"]
     assert {"c", "onnxruntime", "xnnpack"} <= set(lines)
+
+
+def test_models_may_follow_options(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in the page's command."""
+    assert main(["test", "systolic", "--cases", "1", "none.tflite"]) == 1
+    assert "none.tflite" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["test", "systolic", "--case", "1", "--optoin", "none.tflite"])
+    assert "unrecognized arguments: --optoin none.tflite" in capsys.readouterr().err
