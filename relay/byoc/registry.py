@@ -130,7 +130,7 @@ def _loaded(point: EntryPoint, ours: bool) -> type[Compiler]:
     except ModuleNotFoundError as error:
         hint = installation(point.name) if ours else "install what the plug-in needs"
         raise Unsupported(where, f"cannot be loaded: {error}", hint) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Unsupported(where, f"cannot be loaded: {error}", "repair or uninstall the plug-in") from error
     if not is_compiler(found):
         raise Unsupported(where, f"{point.value} is no external compiler", "repair or uninstall the plug-in")

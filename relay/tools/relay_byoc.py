@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from relay.byoc import registry
+from relay.byoc.guard import asked
 from relay.errors import RelayError
 from relay.exploration.conformance import Conformance, conformance
 from relay.frontend import import_model
+from relay.runtime import loaders
 from relay.tools.failure import line_of
 from relay.tools.scaffolding import COMPILER
 
@@ -35,12 +37,16 @@ def parser() -> argparse.ArgumentParser:
 
 def listing() -> str:
     """A line for each known external compiler: "ready", or the requirement that is missing, and its accuracy; the error
-    instead, if the compiler cannot be loaded."""
+    instead, if the compiler or its loader cannot be loaded."""
     lines: list[str] = []
     for name in registry.names():
         try:
-            compiler = registry.load(name)()
-            lines.append(f"{name:14s} {compiler.missing() or 'ready'}; {kind(compiler.exact, compiler.difference)}")
+            with asked(name, "missing"):
+                compiler = registry.load(name)()
+                missing = compiler.missing()
+            if missing is None:
+                loaders.find(name, f"compiler {name}")
+            lines.append(f"{name:14s} {missing or 'ready'}; {kind(compiler.exact, compiler.difference)}")
         except RelayError as error:
             lines.append(f"{name:14s} {error}")
     return "\n".join(lines) or "no external compiler is known"

@@ -8,9 +8,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from xdsl.dialects.func import FuncOp
 
+from relay.byoc import Artifact, BuildInfo, Compiler
+from relay.byoc.registry import COMPILERS
 from relay.errors import InvalidArgument
 from relay.tools.relay_byoc import main
 from relay.tools.scaffolding import COMPILER
@@ -87,6 +91,36 @@ def test_the_list_names_our_compilers(capsys: pytest.CaptureFixture[str]) -> Non
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert "ready; exact" in lines["systolic"]
     assert {"c", "onnxruntime", "xnnpack"} <= set(lines)
+
+
+def test_the_list_survives_what_is_broken(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line a compiler: no loader, an exception in `missing`, a package that ends the process when imported."""
+
+    class Silent(Compiler):
+        name = "silent"
+
+        def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
+            return Artifact(b"")
+
+    class Broken(Silent):
+        name = "broken"
+
+        def missing(self) -> str | None:
+            raise KeyError("licence")
+
+    monkeypatch.setattr(COMPILERS, "registered", {"silent": Silent, "broken": Broken})
+    monkeypatch.setitem(COMPILERS.ours, "leaving", "leaving_package:Compiler")
+    monkeypatch.setitem(sys.modules, "leaving_package", Leaving("leaving_package"))
+    assert main(["list"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "compiler silent: was compiled by 'silent', whose loader is not installed" in lines["silent"]
+    assert "compiler broken: missing failed: KeyError: 'licence'" in lines["broken"]
+    assert "compiler leaving: cannot be loaded: no licence" in lines["leaving"]
+
+
+class Leaving(ModuleType):
+    def __getattr__(self, name: str) -> object:
+        raise SystemExit("no licence")
 
 
 def test_models_may_follow_options(capsys: pytest.CaptureFixture[str]) -> None:
