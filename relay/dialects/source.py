@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     FileLineColLoc,
     FusedLoc,
     IntAttr,
+    LocationAttr,
     ModuleOp,
     NameLoc,
     RankedStructure,
@@ -47,6 +48,8 @@ WIDTH = 240
 """The number of characters of each source line that are kept for quoting it in errors. Lines are cut there so that
 weights, which make very long lines, are not kept as text, too."""
 
+LOCATION = re.compile(r"^(#[\w.$]+)\s*=\s*loc\(", re.MULTILINE)
+"""The definition of a location's alias: `#loc1 = loc("a.mlir":2:1)`."""
 INTEGER = re.compile(r"[su]?i(\d+)")
 WIDEST = (1 << 24) - 1
 """The width in bits of MLIR's widest integer type."""
@@ -98,6 +101,8 @@ class LocatingParser(Parser):
         self.first_line = first_line
         self.written: dict[Operation, int] = {}
         self.starts = list(accumulate((len(line) for line in lines), lambda a, b: a + b + 1, initial=0))
+        self.locations: dict[str, int] | None = None
+        self.read_early = set[int]()
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         if self._current_token.kind is MLIRTokenKind.EOF:
@@ -199,6 +204,26 @@ class LocatingParser(Parser):
             if len(digits) > len(str(WIDEST)) or int(digits) > WIDEST:
                 self.raise_error(f"an integer type has at most {WIDEST} bits")
         return super()._parse_optional_integer_or_float_type()
+
+    def _parse_location(self) -> LocationAttr:
+        """Parse a location. Its alias may be defined further down: mlir-opt writes the aliases of locations last."""
+        token = self._current_token
+        if token.kind is MLIRTokenKind.HASH_IDENT and token.text not in self.attribute_aliases:
+            if self.locations is None:
+                text = self._parser_state.lexer.input.content
+                self.locations = {found[1]: found.start(1) for found in LOCATION.finditer(text)}
+            if (start := self.locations.pop(token.text, None)) is not None:
+                self._resume_from(start)
+                self._parse_alias_def()
+                self.read_early.add(start)
+                self._resume_from(token.span.start)
+        return super()._parse_location()
+
+    def _parse_alias_def(self) -> None:
+        """Parse the definition of an alias, also if `_parse_location` read it before."""
+        if self.pos in self.read_early:
+            self.attribute_aliases.pop(self._current_token.text)
+        super()._parse_alias_def()
 
     def parse_operation(self) -> Operation:
         start = self.pos

@@ -137,3 +137,16 @@ def test_large_models_at_every_level(model: str) -> None:
         pytest.skip("the model is not beside the checkout")
     built(from_tflite(path), trip := RoundTrip(*LEVELS, weights=False))
     print(f"{model}: {trip.read} round trips, {trip.by_mlir} by way of mlir-opt")
+
+
+def test_aliases_of_locations_may_follow_their_uses() -> None:
+    """As `mlir-opt --mlir-print-debuginfo` writes them."""
+    mod = IRModule.parse("""module {
+  func.func private @f(%x: i32 loc(#loc2)) loc(#loc3)
+} loc(#loc)
+#loc = loc("a.mlir":0:0)
+#loc1 = loc("a.mlir":2:1)
+#loc2 = loc("a.mlir":2:9)
+#loc3 = loc(callsite(#loc1 at #loc))""")
+    text = mod.to_text(locations=True)
+    assert 'loc(callsite("a.mlir":2:1 at "a.mlir":0:0))' in text and text.rstrip().endswith('} loc("a.mlir":0:0)')
