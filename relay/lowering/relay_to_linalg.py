@@ -38,11 +38,11 @@ CONSTANT = "relay.constant"
 class RelayToLinalg(Pass):
     """Turn `relay` ops into `linalg.generic`, `tensor` and `arith` ops. Every integer type becomes a signless one.
     Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling is kept whole, as
-    `tosa.apply_scale` in its body. `scf.if` and `scf.while` are kept, and their blocks are lowered. Shapes must be
-    static. Raises Unsupported for an op that has no lowering. If the module's target reads tables by vectors of codes,
-    a lookup of 8-bit codes in a table of 8-bit codes stays a separate loop nest, and a kernel that computes one code
-    from another and constants becomes a table; if the target shuffles vectors, a transpose that turns rows into columns
-    stays separate."""
+    `tosa.apply_scale` in its body. `scf.if` and `scf.while` are kept, and their blocks are lowered; ops of `linalg` and
+    `tensor` stay as they are. Shapes must be static. Raises Unsupported for an op that has no lowering. If the module's
+    target reads tables by vectors of codes, a lookup of 8-bit codes in a table of 8-bit codes stays a separate loop
+    nest, and a kernel that computes one code from another and constants becomes a table; if the target shuffles
+    vectors, a transpose that turns rows into columns stays separate."""
 
     name = "relay-to-linalg"
     requires = ("compiled", "legal", "inference", "layouts")
@@ -159,6 +159,8 @@ class FunctionLowering:
         if isinstance(op, scf.IfOp | scf.WhileOp):
             return self.control(e, op, operands)
         dialect = op.name.split(".")[0]
+        if dialect in ("linalg", "tensor") and op.regions:
+            return self.kept(e, op)
         if isinstance(op, TensorOp) and (lowering := row(op, "lowerings")) is not None:
             with blamed(dialect, f"its lowering of {op.name} fails"):
                 return lowering(e, op, operands)
@@ -172,6 +174,16 @@ class FunctionLowering:
             attributes=dict(op.attributes),
         )
         new.location = op.location
+        e.block.add_op(new)
+        return new.results
+
+    def kept(self, e: Emitter, op: Operation) -> Sequence[SSAValue]:
+        """Emit an op of stage 2 as it is, after the values from outside that it and its body use."""
+        for inner in op.walk():
+            for value in inner.operands:
+                if isinstance(value.owner, Operation) and not op.is_ancestor(value.owner):
+                    self.value(value)
+        new = op.clone(self.values)
         e.block.add_op(new)
         return new.results
 

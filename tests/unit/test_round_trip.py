@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import relay
@@ -98,6 +99,13 @@ def test_an_op_of_two_results_after_every_pass() -> None:
 def test_the_digits_after_lowering() -> None:
     built(from_tflite(DIGITS), trip := RoundTrip("relay-to-linalg", "bufferize"))
     assert trip.read == 4 and trip.by_mlir == (0 if MLIR_OPT is None else 4)
+
+
+def test_stage_2_is_built_from_its_text() -> None:
+    lowered = relay.transform.RelayToLinalg()(relay.transform.Legalize()(IRModule.parse(ARGMAX)))
+    numbers = np.random.default_rng(0).standard_normal((4, 8), np.float32)
+    found = relay.build(IRModule.parse(lowered.to_text(weights=True))).run(numbers)
+    assert (found == numbers.argmax(1)).all()
 
 
 @relay.transform.module_pass(opt_level=0, name="crash-here")
