@@ -346,6 +346,8 @@ class FunctionBufferizer:
         self.insert(func.CallOp(op.callee, [*inputs, *outputs], []))
         for result, buffer in zip(op.results, outputs, strict=True):
             self.buffers[result] = buffer
+        if not op.results:
+            Rewriter.erase_op(op)
 
     def convert_if(self, op: scf.IfOp) -> None:
         """Convert an `scf.if`: both branches write the results to buffers; results that are not tensors remain

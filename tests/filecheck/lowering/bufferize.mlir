@@ -137,3 +137,15 @@ func.func @values(%x: tensor<4xi8>, %y: tensor<2xi8>, %p: tensor<i1>) -> (tensor
   }
   func.return %r, %f, %t, %c : tensor<4xi8>, tensor<4xi8>, tensor<2x1xi8>, tensor<2xi8>
 }
+
+// A call without results.
+
+// CHECK-LABEL: func.func @called
+// CHECK-SAME:    ([[X:%.+]]: memref<4xf32>, [[Y:%.+]]: memref<4xf32>) {
+// CHECK-NEXT:    func.call @log([[X]]) : (memref<4xf32>) -> ()
+// CHECK-NEXT:    "memref.copy"([[X]], [[Y]])
+func.func private @log(tensor<4xf32>)
+func.func @called(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.call @log(%x) : (tensor<4xf32>) -> ()
+  func.return %x : tensor<4xf32>
+}
