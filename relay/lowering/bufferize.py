@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref, scf, tensor
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, i32, i64
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FunctionType,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    UnitAttr,
+    i32,
+    i64,
+)
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -34,7 +44,7 @@ class Bufferize(Pass):
     Results of functions, also of those that are only declared, become arguments that the caller passes, so that kernels
     allocate only their own scratch memory; constants inside kernels become arguments, too. Both branches of an `scf.if`
     write its results to the same buffers, which are allocated before the `scf.if`; carried values of an `scf.while` are
-    in the same buffers in every iteration.
+    in the same buffers in every iteration. Memrefs that a function takes stay, and so do ops on them.
 
     Takes the output of `relay-to-linalg`: static shapes, `tensor.*`, `linalg.generic`, `linalg.fill`, `func.call`,
     `scf.if`, `scf.while`.
@@ -67,13 +77,14 @@ class Bufferize(Pass):
 
 
 def check_signature(function: func.FuncOp) -> None:
-    """Raise Unsupported for a result that is not a tensor, and for an argument of a public function that is not a
-    tensor, because its callers pass arrays. A private function may take scalars."""
+    """Raise Unsupported for a result that is not a tensor, and for an argument of a public function that is neither a
+    tensor nor a memref, because its callers pass arrays. A private function may take scalars."""
     takes = function.function_type.inputs if function.sym_visibility is None else ()
     for what, types in (("takes", takes), ("gives", function.function_type.outputs)):
         for type in types:
-            if not is_tensor(type):
-                hint = f"make it a tensor<{type}>; tensor.extract reads it" if what == "takes" else ""
+            if not is_tensor(type) and not (what == "takes" and isinstance(type, MemRefType)):
+                scalar = what == "takes" and isinstance(type, IntegerType | IndexType | AnyFloat)
+                hint = f"make it a tensor<{type}>; tensor.extract reads it" if scalar else ""
                 raise Unsupported(f"function {function.sym_name.data}", f"{what} {type}, which is no tensor", hint)
 
 
@@ -224,7 +235,12 @@ class FunctionBufferizer:
 
     def convert(self, op: Operation) -> None:
         match op:
+            case bufferization.ToBufferOp() if isinstance(op.tensor.owner, arith.ConstantOp):
+                pass
             case arith.ConstantOp() if is_tensor(op.result.type):
+                users = [use.operation for use in op.result.uses]
+                if users and all(isinstance(user, bufferization.ToBufferOp) for user in users):
+                    return
                 new = read_only_buffer(op)
                 self.block.insert_op_after(new, op)
                 self.buffers[op.result] = new.results[0]
@@ -232,7 +248,7 @@ class FunctionBufferizer:
                 pass
             case linalg.FillOp() if op.results:
                 self.convert_fill(op)
-            case linalg.GenericOp():
+            case linalg.GenericOp() if op.results:
                 self.convert_generic(op)
             case tensor.PadOp():
                 self.convert_pad(op)

@@ -149,3 +149,21 @@ func.func @called(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.call @log(%x) : (tensor<4xf32>) -> ()
   func.return %x : tensor<4xf32>
 }
+
+// A function of buffers stays as it is.
+
+// CHECK-LABEL: func.func @buffers
+// CHECK-SAME:    ([[X:%.+]]: memref<4xi8>, [[Y:%.+]]: memref<4xi8>) {
+// CHECK-NEXT:    [[C:%.+]] = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi8>
+// CHECK-NEXT:    [[K:%.+]] = bufferization.to_buffer [[C]] read_only
+// CHECK-NEXT:    linalg.generic {{.*}} ins([[X]], [[K]] : memref<4xi8>, memref<4xi8>) outs([[Y]] : memref<4xi8>)
+func.func @buffers(%x: memref<4xi8>, %y: memref<4xi8>) {
+  %c = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi8>
+  %k = bufferization.to_buffer %c read_only : tensor<4xi8> to memref<4xi8>
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x, %k : memref<4xi8>, memref<4xi8>) outs(%y : memref<4xi8>) {
+  ^bb0(%a: i8, %b: i8, %o: i8):
+    %n = arith.addi %a, %b : i8
+    linalg.yield %n : i8
+  }
+  func.return
+}
