@@ -33,6 +33,7 @@ from relay.lowering.kernel_constants import hoist_constants
 from relay.lowering.shaped import Buffer, buffer_of, memref_type
 from relay.lowering.walking import walked
 from relay.passes import Pass
+from relay.transforms.location import place
 
 ALIGNMENT = 64
 
@@ -204,6 +205,8 @@ class FunctionBufferizer:
     def allocate(self, value: SSAValue) -> SSAValue:
         """Allocate a buffer for a tensor."""
         type = tensor_of(value)
+        if DYNAMIC in type.get_shape():
+            raise Unsupported(place(self.at), f"has the dynamic shape {type}", "give all tensors static shapes")
         op = memref.AllocOp.create(
             result_types=[buffer_for(type)],
             properties={"alignment": scalar_attr(ALIGNMENT, i64), "operandSegmentSizes": numbers(i32, (0, 0))},

@@ -20,6 +20,7 @@ from relay.lowering.scheduling.record import ATTRIBUTE, entries_of, not_schedule
 from relay.lowering.scheduling.records import Table, attribute_of, processor_of, signature_of, table_of
 from relay.lowering.scheduling.seen_keys import seen_keys
 from relay.lowering.scheduling.strategy import Emission, Scheduled
+from relay.lowering.shaped import require_static
 from relay.lowering.walking import walked
 from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget
@@ -89,7 +90,10 @@ class FunctionScheduler:
             self.keys.open()
 
     def run(self) -> None:
-        if not any(isinstance(op, Scheduled) for op in self.old.walk()):
+        scheduled = [op for op in self.old.walk() if isinstance(op, Scheduled)]
+        for op in scheduled:
+            require_static(op)
+        if not scheduled:
             if entries_of(self.function) and not any(isinstance(op, EMITTED) for op in self.old.walk()):
                 raise not_scheduled(self.function)
             if opened(self.function):

@@ -7,11 +7,12 @@ from math import prod
 from typing import NoReturn, TypeGuard, get_args
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, VectorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, VectorType
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.errors import Unsupported
+from relay.transforms.location import place
 
 Buffer = MemRefType[Attribute]
 Vector = VectorType[Attribute]
@@ -99,6 +100,13 @@ def memref_type(element: Attribute, *shape: int) -> Buffer:
 def is_buffer(type: Attribute) -> TypeGuard[Buffer]:
     """Whether the type is a ranked memref. (`isinstance` on attribute classes takes ten times as long.)"""
     return type.__class__ is MemRefType
+
+
+def require_static(op: Operation) -> None:
+    """Raise Unsupported for an op on a buffer with a size that its type does not state."""
+    for value in op.operands:
+        if is_buffer(value.type) and DYNAMIC_INDEX in value.type.get_shape():
+            raise Unsupported(place(op), f"has the dynamic shape {value.type}", "give all buffers static shapes")
 
 
 def is_vector(type: Attribute) -> TypeGuard[Vector]:

@@ -26,7 +26,7 @@ from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Sche
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.record import Entry, OpSchedule, entries_of, not_scheduled, place_of, threads_of, write
-from relay.lowering.shaped import VIEWS, is_buffer
+from relay.lowering.shaped import VIEWS, is_buffer, require_static
 from relay.passes.target_pass import TargetPass
 from relay.target import GpuTarget
 from relay.transforms.dead_ops import erase_dead
@@ -94,6 +94,9 @@ class FunctionScheduler:
     def __init__(self, function: func.FuncOp, calls: Sequence[func.CallOp], target: GpuTarget):
         self.function = function
         self.block = function.body.block
+        for op in self.block.walk():
+            if isinstance(op, Scheduled):
+                require_static(op)
         self.given = GivenConstants(self.block, calls)
         self.order = list(self.block.ops)
         self.done: list[Operation] = []
