@@ -15,7 +15,7 @@ from xdsl.rewriter import Rewriter
 from relay.arguments import is_list, positive, shown
 from relay.dialects.op import DYNAMIC, is_tensor, tensor
 from relay.dialects.relay import DynamicOp
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.passes import Pass
 from relay.symbols import SYMBOLS, read
 from relay.transforms.inlining import is_public
@@ -29,7 +29,7 @@ class DynamicToStatic(Pass):
     All types that follow are inferred again, and computations of shapes are folded: `relay.dyn.reshape` and the like
     become ops without `dyn`, and an `scf.if` whose condition follows from sizes becomes the branch that is taken.
     Raises InvalidArgument for a wrong number of sizes, one that is not positive, or one that the limits of its name
-    exclude, and Malformed where an op does not accept the sizes."""
+    exclude, Malformed where an op does not accept the sizes, and Unsupported for a function of several blocks."""
 
     name: ClassVar[str] = "dynamic-to-static"
     opt_level = 2
@@ -48,9 +48,12 @@ def give_sizes(op: ModuleOp, each: Sequence[int] | int, folds: list[Fold] | None
     places = [
         (function, argument.index, axis)
         for function in functions
-        for argument in function.body.block.args
+        for argument in function.body.blocks[0].args
         for axis in unknown(argument)
     ]
+    for function, _, _ in places:
+        if len(function.body.blocks) > 1:
+            raise Unsupported(f"@{function.sym_name.data}", "has several blocks", "use scf.if and scf.while instead")
     keys = {place: (place[0], named[place].name) if place in named else place for place in places}
     count = len({*keys.values()})
     given = [positive(size) for size in (each if is_list(each) else [each] * count)]
@@ -79,7 +82,7 @@ def resize(module: ModuleOp, sizes: Mapping[tuple[FuncOp, int, int], int], folds
         Rewriter.replace_value_with_new_type(argument, TensorType(tensor(argument).element_type, given))
     for function in module.body.block.ops:
         if isinstance(function, FuncOp) and function.body.blocks:
-            types = [argument.type for argument in function.body.block.args]
+            types = [argument.type for argument in function.body.blocks[0].args]
             outputs = function.function_type.outputs.data
             function.properties["function_type"] = FunctionType.from_lists(types, outputs)
     settle(module, folds)

@@ -34,3 +34,12 @@ func.func @arithmetic(%x: tensor<?x?x8xf32>) -> tensor<?x?x2x4xf32> {
 // CHECK-NEXT:    %heads = relay.reshape %x {newshape = array<i64: 3, 3, 2, 4>}
 // CHECK-NEXT:    %a = relay.nn.relu %heads : (tensor<3x3x2x4xf32>) -> tensor<3x3x2x4xf32>
 // CHECK-NEXT:    func.return %a
+
+// A function of several blocks stays as it is.
+// CHECK-LABEL: func.func @blocks
+// CHECK-NEXT:    cf.br ^{{.+}}(%x : tensor<4xf32>)
+func.func @blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
+  cf.br ^end(%x : tensor<4xf32>)
+^end(%r: tensor<4xf32>):
+  func.return %r : tensor<4xf32>
+}
