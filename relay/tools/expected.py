@@ -1,7 +1,8 @@
 """`--verify-diagnostics` as in mlir-opt: comments in the text state which errors are expected, and on which line.
 
 `// expected-error@+1 {{words}}` expects an error on the next line; `@below` and `@above` are +1 and -1, `@12` is line
-12, `@unknown` is any line, and without `@` it is the comment's own line.
+12, `@unknown` is any line, and without `@` it is the comment's own line. In the words of `expected-error-re`, what is
+between further `{{` and `}}` is a regular expression.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 COMMENT = re.compile(
-    r"expected-(error|warning|note|remark)(-re)?(?:@([+-]\d+|\d+|above|below|unknown))?\s*\{\{(.*?)\}\}"
+    r"expected-(error|warning|note|remark)(-re)?\s*(?:@([+-]\d+|\d+|above|below|unknown))?\s*\{\{(.*)\}\}"
 )
 TOLD = re.compile(r"^[^\n]*?:(\d+):\d+: (?:error: )?(.*)$", re.MULTILINE)
 OFFSETS = {"above": -1, "below": 1}
@@ -27,8 +28,9 @@ class Expected:
 
     def meets(self, line: int, said: str) -> bool:
         """Whether a diagnostic `said` on `line` is the expected one."""
-        found = re.search(self.words, said) if self.pattern else self.words in said
-        return bool(found) and self.line in (None, line)
+        parts = re.split(r"\{\{(.*?)\}\}", self.words) if self.pattern else [self.words]
+        pattern = "".join(f"(?:{part})" if number % 2 else re.escape(part) for number, part in enumerate(parts))
+        return bool(re.search(pattern, said)) and self.line in (None, line)
 
 
 def expected(text: str, first: int) -> list[Expected]:

@@ -118,6 +118,22 @@ def test_expected_errors(tmp_path: Path, capsys: Capture):
     assert main([str(path), "--verify-diagnostics"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("comment", "code"),
+    [
+        ("expected-error @+1 {{expected tensor}}", 0),
+        ("expected-error @+1 {{another}}", 1),
+        ("expected-error-re @below {{result {{[0-9]}} is tensor<5xf32>; {{.*}}}}", 0),
+        ("expected-error-re@+1 {{result {{[a-z]}} is}}", 1),
+    ],
+)
+def test_comments_as_in_tests_of_mlir(comment: str, code: int, tmp_path: Path, capsys: Capture):
+    path = tmp_path / "wrong.mlir"
+    line = "%a = relay.negative %x : (tensor<4xf32>) -> tensor<5xf32>"
+    path.write_text(f"func.func @main(%x: tensor<4xf32>) {{\n  // {comment}\n  {line}\n  func.return\n}}\n")
+    assert main([str(path), "--verify-diagnostics"]) == code
+
+
 def test_a_wrong_piece_does_not_end_the_others(tmp_path: Path, capsys: Capture):
     path, output = tmp_path / "three.mlir", tmp_path / "out.mlir"
     path.write_text(f"{TEXT}// -----\n{WRONG}// -----\n{TEXT}")
