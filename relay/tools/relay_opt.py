@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -48,6 +49,9 @@ from relay.tools.pipeline_options import (
 )
 from relay.tools.plug_ins import everything, load
 from relay.tools.shapes import shape_of
+
+COMMENTS = re.compile(r"(?:\s|//[^\n]*)*+")
+"""Text without any operation."""
 
 
 class HeldText(StringIO):
@@ -265,8 +269,8 @@ class RelayOptMain(xDSLOptMain):
         return self.module
 
     def read_mlir(self, stream: IO[bytes]) -> ModuleOp:
-        """Parse MLIR text. Without `-p`, the pipeline of a crash reproducer in the text is used. Raises InvalidArgument
-        for options that only apply to model files."""
+        """Parse MLIR text; a piece of a split file may hold comments only. Without `-p`, the pipeline of a crash
+        reproducer in the text is used. Raises InvalidArgument for options that only apply to model files."""
         for option in ("numerics", "outputs", "shape"):
             if getattr(self.args, option) not in (None, []):
                 raise InvalidArgument(f"--{option}", "is for files of models", "MLIR text is imported already")
@@ -274,6 +278,8 @@ class RelayOptMain(xDSLOptMain):
         reproduced = reproduced_pipeline(text)
         if reproduced is not None and not self.args.passes:
             self.chosen = parse_pipeline(reproduced, self.available_passes)
+        if self.args.split_input_file and COMMENTS.fullmatch(text):
+            return ModuleOp([])
         parser = LocatingParser(self.ctx, text, self.get_input_name(), self.first_line)
         return parser.parse_module(not self.args.no_implicit_module)
 

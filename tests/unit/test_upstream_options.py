@@ -118,6 +118,13 @@ def test_expected_errors(tmp_path: Path, capsys: Capture):
     assert main([str(path), "--verify-diagnostics"]) == 1
 
 
+def test_a_piece_may_hold_comments_only(tmp_path: Path, capsys: Capture):
+    path = tmp_path / "pieces.mlir"
+    path.write_text(f"// RUN: relay-opt\n\n// -----\n{TEXT}// -----\n")
+    empty, main, last = printed(capsys, str(path), "--split-input-file").split("// -----\n")
+    assert empty == last == "builtin.module {\n}\n\n" and "@main" in main
+
+
 @pytest.mark.parametrize(
     ("comment", "code"),
     [

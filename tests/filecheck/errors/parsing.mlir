@@ -16,7 +16,7 @@ func.func @constant() {
 
 // -----
 
-// CHECK: the text holds no operation
+// As a file of its own, this text is refused: it holds no operation.
 
 // -----
 
