@@ -158,6 +158,8 @@ class RelayOptMain(xDSLOptMain):
     def setup_pipeline(self) -> None:
         for path in self.args.load:
             load(path)
+        if self.args.output_file == "-":
+            self.args.output_file = None
         culprit.check(self.args, self.parser.error)
         if self.args.attach_target is not None and not self.args.attach_target.strip():
             self.parser.error("--attach-target names no target: write one, such as --attach-target llvm")

@@ -60,6 +60,14 @@ def test_prints_the_module(good: Path, capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == PRINTED
 
 
+def test_the_output_file_minus_is_standard_output(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert main([str(good), "-o", "-"]) == 0
+    assert capsys.readouterr().out == PRINTED and not Path("-").exists()
+
+
 def test_reads_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "stdin", Feed(GOOD.encode()))
     assert main([]) == 0
