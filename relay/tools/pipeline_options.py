@@ -15,7 +15,7 @@ from relay.passes.info import LEVELS
 from relay.passes.printing import DumpIR, PassPrintingInstrument, PrintAfterAll, PrintChanged
 from relay.passes.registry import Factory
 from relay.passes.timing import OpStatistics, PassTimingInstrument
-from relay.tools.help import GROUPS
+from relay.tools.help import GROUPS, UPSTREAM
 
 EDITS = ("insert_before", "insert_after", "remove")
 
@@ -113,14 +113,16 @@ def _names(args: Namespace, when: str) -> list[str]:
 
 def with_passes_of_flags(args: Sequence[str], known: Container[str]) -> list[str]:
     """Rewrite mlir-opt's flags that name passes into one `-p` option: `--cse --canonicalize="top-down=true"` becomes
-    `-p 'cse,canonicalize{top-down=true}'`. A flag that is also a relay-opt option stays that option. Raises
-    InvalidArgument if passes are named in both ways."""
-    ours = {option for group in GROUPS.values() for option in group}
+    `-p 'cse,canonicalize{top-down=true}'`. A flag that is also a relay-opt option stays that option; it may begin with
+    one dash, as LLVM's may. Raises InvalidArgument if passes are named in both ways."""
+    ours = {*UPSTREAM.values(), *(option for group in GROUPS.values() for option in group)}
     steps, rest = list[str](), list[str]()
     for arg in args:
         name, equals, options = arg.lstrip("-").partition("=")
         if arg.startswith("-") and name in known and f"--{name}" not in ours:
             steps.append(f"{name}{{{options}}}" if equals else name)
+        elif arg.startswith("-") and f"-{arg}".partition("=")[0] in ours:
+            rest.append(f"-{arg}")
         else:
             rest.append(arg)
     if steps and any(arg.startswith(("-p", "--passes", "--pass-pipeline")) for arg in rest):

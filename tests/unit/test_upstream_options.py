@@ -55,6 +55,8 @@ def printed(capsys: Capture, *args: str) -> str:
     [
         ["--pass-pipeline=builtin.module(func.func(cse))"],
         ["-p", "builtin.module(cse,func.func(canonicalize, dce),builtin.module())"],
+        ["-pass-pipeline=builtin.module(cse)", "-verify-diagnostics", "-mlir-timing"],
+        ["-pass-pipeline", "builtin.module(cse)", "-split-input-file"],
         ["--cse"],
         ["-cse", "--dce"],
         ["--cse", "--print-choices=header=a"],
