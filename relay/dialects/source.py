@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from itertools import accumulate
 from math import prod
@@ -224,6 +225,15 @@ class LocatingParser(Parser):
         if self.pos in self.read_early:
             self.attribute_aliases.pop(self._current_token.text)
         super()._parse_alias_def()
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        """Return the class of an op. The error for an unknown one is at its name; xDSL's is after it."""
+        if (known := self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)) is not None:
+            return known
+        alike = get_close_matches(name, [op.name for op in self.ctx.loaded_ops], 1, 0.8)
+        hint = f"; did you mean {alike[0]}?" if alike else ""
+        start = self._parser_state.lexer.input.content.rfind(name, 0, self.pos)
+        self.raise_error(f"Operation {name} is not registered{hint}", self.pos if start < 0 else start)
 
     def parse_operation(self) -> Operation:
         start = self.pos

@@ -128,7 +128,9 @@ def test_broken_tflite(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 def test_parse_error_has_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "bad.mlir"
     path.write_text(GOOD.replace("relay.negative", "relay.negtive"))
-    assert fails(capsys, path) == f"{path}:2:22: Operation relay.negtive is not registered"
+    assert fails(capsys, path) == (
+        f"{path}:2:8: Operation relay.negtive is not registered; did you mean relay.negative?"
+    )
 
 
 def test_verifier_error_has_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -29,6 +29,14 @@ func.func @late(%x: tensor<4xf32>) {
 
 // -----
 
+// CHECK: Operation relay.negtive is not registered; did you mean relay.negative?
+func.func @misspelled(%x: tensor<4xf32>) {
+  %a = relay.negtive %x : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
 // CHECK: an integer type has at most
 func.func private @wide(i99999999)
 
