@@ -27,8 +27,9 @@ def register_meanings(interpreter: Interpreter, kinds: Mapping[str, Meanings]) -
     """Register implementations in xDSL's interpreter: a class for each entry of `kinds` (name: meanings), one for
     `byoc` regions, and one for functions."""
     classes = [interpreter_functions(f"{kind}Functions", rows) for kind, rows in kinds.items()]
-    for each in (*classes, RegionFunctions, FuncFunctions):
+    for each in (*classes, RegionFunctions):
         interpreter.register_implementations(each())
+    interpreter.register_implementations(FuncFunctions(), override=True)  # xDSL's register_implementations has it, too
 
 
 def interpreter_functions(name: str, meanings: Meanings) -> type[InterpreterFunctions]:

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 from xdsl.interpreter import Interpreter
+from xdsl.interpreters import register_implementations
 
 from relay import signature
 from relay.dialects.attributes import Array
+from relay.dialects.context import make_context
 from relay.dialects.relay import AddOp
 from relay.errors import InvalidArgument, Unsupported
 from relay.interpreters import evaluate, func, register, run
@@ -83,6 +85,14 @@ def test_xdsl_interpreter_runs_the_same_functions() -> None:
     register(interpreter)
     first, second = interpreter.call_op("main", (X, Y))
     assert first.tolist() == [7, 19] and second.tolist() == [1, -2]
+
+
+def test_beside_all_functions_of_xdsl() -> None:
+    module = IRModule.parse(TWO_FUNCTIONS).op
+    interpreter = Interpreter(module)
+    register_implementations(interpreter, make_context())
+    register(interpreter)
+    assert interpreter.call_op("twice", (X,))[0].tolist() == (2 * X).tolist()
 
 
 WRONG: list[tuple[Sequence[Array] | Mapping[str, Array], str]] = [
