@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
+from math import inf
 from typing import ClassVar, Self, TypeGuard
 
 from xdsl.dialects.builtin import (
@@ -21,8 +22,10 @@ from xdsl.ir import Attribute, Operation, OperationInvT, OpResult, Region, SSAVa
 from xdsl.irdl import (
     IRDLOperation,
     OptionalDef,
+    OptOperandDef,
     OptPropertyDef,
     ParsePropInAttrDict,
+    VarOperandDef,
     base,
     prop_def,
     result_def,
@@ -35,6 +38,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from relay.arguments import shown
 from relay.dialects.element_types import StoredType
 from relay.dialects.ranges import check_ranges
 from relay.errors import InvalidArgument
@@ -122,10 +126,12 @@ class TensorOp(IRDLOperation, ABC):
     ) -> Self:
         """Build the op with inferred result types; `like` gives the source location.
 
-        Raises VerifyException if the operands or properties do not fit, InvalidArgument if a property is missing.
+        Raises VerifyException if the operands or properties do not fit, InvalidArgument for a wrong number of operands
+        and for a property that is missing, unknown or no attribute.
         """
         given = {name: value for name, value in (properties or {}).items() if value is not None}
         definition = cls.get_irdl_definition()
+        check_properties(cls, given)
         for name, prop in definition.properties.items():
             default = prop.default_value
             if name in given:
@@ -135,6 +141,10 @@ class TensorOp(IRDLOperation, ABC):
             elif not isinstance(prop, OptPropertyDef):
                 raise InvalidArgument(cls.name, f"its property {name!r} is not given", "name it in `properties`")
         values = [SSAValue.get(operand) for operand in operands]
+        least, most = arity(cls)
+        if not least <= len(values) <= most:
+            wanted = least if least == most else f"{least} or more" if most == inf else f"{least} to {most}"
+            raise InvalidArgument(cls.name, f"takes {wanted} operands, not {len(values)}")
         unknown = [UNKNOWN_TYPE] * len(definition.results)
         op = created(cls, values, unknown, given, location=UNKNOWN_LOC if like is None else like.location)
         types = op.infer()
@@ -223,6 +233,28 @@ class AxisOp(TensorOp, ABC):
 
 UNKNOWN_TYPE = NoneAttr()
 """The type of a result that is not inferred yet."""
+
+
+def check_properties(kind: type[IRDLOperation], given: Mapping[str, object]) -> None:
+    """Raise InvalidArgument for a property that the op does not have, and for a value that is no attribute."""
+    known = kind.get_irdl_definition().properties
+    for name, value in given.items():
+        if name not in known:
+            raise InvalidArgument(kind.name, f"has no property {name!r}", f"it has {', '.join(known) or 'none'}")
+        if not isinstance(value, Attribute):
+            what = f"its property {name!r} is {shown(value)}, which is no attribute"
+            raise InvalidArgument(
+                kind.name, what, "xdsl.dialects.builtin and relay.dialects.attributes make attributes"
+            )
+
+
+@cache
+def arity(kind: type[IRDLOperation]) -> tuple[int, float]:
+    """The least and the greatest number of operands of an op."""
+    operands = [each for _, each in kind.get_irdl_definition().operands]
+    least = sum(not isinstance(each, VarOperandDef) for each in operands)
+    lists = any(isinstance(each, VarOperandDef) and not isinstance(each, OptOperandDef) for each in operands)
+    return least, inf if lists else len(operands)
 
 
 def created(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from xdsl.ir import SSAValue
 from xdsl.utils.test_value import create_ssa_value
 
 import relay
-from relay.dialects.relay import TransposeOp
+from relay.dialects.attributes import ints
+from relay.dialects.relay import AddOp, TransposeOp
 from relay.errors import InvalidArgument, RelayError
 from relay.frontend import from_tflite
 from relay.frontend.tflite.builder import Importer
@@ -185,6 +186,18 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "make without a property": (
         lambda: TransposeOp.make([create_ssa_value(TensorType(f32, [2, 3]))]),
         "^relay.transpose: its property 'axes' is not given",
+    ),
+    "make with one operand": (
+        lambda: AddOp.make([create_ssa_value(TensorType(f32, [2]))]),
+        "^relay.add: takes 2 operands, not 1$",
+    ),
+    "make with an unknown property": (
+        lambda: TransposeOp.make([create_ssa_value(TensorType(f32, [2, 3]))], {"axis": ints([1, 0])}),
+        "^relay.transpose: has no property 'axis'; it has axes",
+    ),
+    "make with a number": (
+        lambda: TransposeOp.make([create_ssa_value(TensorType(f32, [2, 3]))], cast(Any, {"axes": [1, 0]})),
+        r"^relay.transpose: its property 'axes' is \[1, 0\], which is no attribute; ",
     ),
 }
 
