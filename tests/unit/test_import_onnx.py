@@ -131,3 +131,17 @@ def test_each_version_of_the_operators(version: int):
     assert [each.version for each in model.opset_import] == [version]
     (found,) = run(from_onnx(model), [x])
     np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_activations_without_parameters_consume_none():
+    """One step of RNN, whose sums are x: Tanh has no alpha, so the only one is the second direction's LeakyRelu's."""
+    weights = {"w": np.ones((2, 1, 1), np.float32), "r": np.zeros((2, 1, 1), np.float32)}
+    node = helper.make_node("RNN", ["x", "w", "r"], ["y"], direction="bidirectional", activation_alpha=[0.25])
+    node.attribute.append(helper.make_attribute("activations", ["Tanh", "LeakyRelu"]))
+    x = helper.make_tensor_value_info("x", FLOAT, [1, 2, 1])
+    y = helper.make_tensor_value_info("y", FLOAT, [1, 2, 2, 1])
+    graph = helper.make_graph([node], "g", [x], [y], [numpy_helper.from_array(v, k) for k, v in weights.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    (found,) = run(from_onnx(model), [np.array([[[-2], [0.5]]], np.float32)])
+    np.testing.assert_allclose(found[0, 0, :, 0], np.tanh([-2, 0.5]), rtol=1e-6)
+    np.testing.assert_array_equal(found[0, 1, :, 0], [-0.5, 0.5])

@@ -19,7 +19,15 @@ MOST = 1 << 30
 """The maximum number of elements of a state that starts at zero."""
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
-_ALPHA = {"LeakyRelu": 0.01, "HardSigmoid": 0.2}
+_PARAMETERS: dict[str, tuple[float, ...]] = {
+    "Affine": (1.0, 0.0),
+    "LeakyRelu": (0.01,),
+    "ThresholdedRelu": (1.0,),
+    "ScaledTanh": (1.0, 0.0),
+    "HardSigmoid": (0.2, 0.5),
+    "Elu": (1.0,),
+}
+"""The default alpha, and the default beta, of the functions that have them."""
 _ACTIVATIONS: dict[str, Callable[[Scalar, float, float], Scalar]] = {
     "Tanh": lambda x, a, b: x.of(relay.TanhOp),
     "Sigmoid": lambda x, a, b: x.of(relay.SigmoidOp),
@@ -46,15 +54,18 @@ class Direction:
         self.hidden = node.shape(2, 3)[self.HIDDEN]
         names = node.words("activations") or DEFAULTS[node.kind] * node.shape(1, 3)[0]
         count = len(DEFAULTS[node.kind])
-        alphas, betas = node.reals("activation_alpha") or (), node.reals("activation_beta") or ()
-        self.functions: list[Callable[[Scalar], Scalar]] = []
-        for at, name in list(enumerate(names))[number * count : (number + 1) * count]:
+        given = [iter(node.reals(f"activation_{each}") or ()) for each in ("alpha", "beta")]
+        functions: list[Callable[[Scalar], Scalar]] = []
+        for name in names:
             function = _ACTIVATIONS.get(name)
             if function is None:
                 raise node.unsupported(f"the activation {name}", f"{', '.join(_ACTIVATIONS)} are supported")
-            alpha = alphas[at] if at < len(alphas) else _ALPHA.get(name, 1.0)
-            beta = betas[at] if at < len(betas) else 0.5 if name == "HardSigmoid" else 0.0
-            self.functions.append(lambda x, f=function, a=alpha, b=beta: f(x, a, b))
+            defaults = _PARAMETERS.get(name, ())
+            # only functions that have a parameter consume a value, in the order of all directions' functions
+            values = [next(each, default) for each, default in zip(given, defaults, strict=False)]
+            alpha, beta = (*values, 0.0, 0.0)[:2]
+            functions.append(lambda x, f=function, a=alpha, b=beta: f(x, a, b))
+        self.functions = functions[number * count : (number + 1) * count]
         if len(self.functions) != count:
             raise node.malformed(f"has {len(names)} activations")
         self.weight, self.recurrent = (self.of(node.input(n), number) for n in (1, 2))
