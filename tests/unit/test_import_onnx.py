@@ -145,3 +145,17 @@ def test_activations_without_parameters_consume_none():
     (found,) = run(from_onnx(model), [np.array([[[-2], [0.5]]], np.float32)])
     np.testing.assert_allclose(found[0, 0, :, 0], np.tanh([-2, 0.5]), rtol=1e-6)
     np.testing.assert_array_equal(found[0, 1, :, 0], [-0.5, 0.5])
+
+
+def test_group_normalization_of_version_18():
+    """ONNX withdrew it, because scale and bias are per group, but defines its body; files have it."""
+    node = helper.make_node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=2)
+    infos = [helper.make_tensor_value_info(name, FLOAT, [1, 4, 2]) for name in "xy"]
+    held = [numpy_helper.from_array(np.array(v, np.float32), name) for name, v in (("s", [2, 3]), ("b", [1, 0]))]
+    graph = helper.make_graph([node], "g", infos[:1], infos[1:], held)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    x = np.arange(8, dtype=np.float32).reshape(1, 4, 2) ** 2
+    (found,) = run(from_onnx(model), [x])
+    groups = x.reshape(2, 4)
+    normal = (groups - groups.mean(1, keepdims=True)) / np.sqrt(groups.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(found.reshape(2, 4), normal * [[2], [3]] + [[1], [0]], rtol=1e-4)

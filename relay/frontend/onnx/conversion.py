@@ -135,7 +135,7 @@ class Conversion(NodeConversion[Importer]):
         schema = node.schema
         if schema is None:
             return
-        if schema.deprecated:
+        if schema.deprecated and not cast(_Bodies, schema).has_context_dependent_function:
             raise node.unsupported(f"was removed from the operators in version {schema.since_version}")
         for what, count, least, most in (
             ("inputs", len(node.values), schema.min_input, schema.max_input),
