@@ -100,6 +100,10 @@ NODES: dict[str, tuple[str, Sequence[Array | None], Mapping[str, Any]]] = {
         {"epsilon": 0.01},
     ),
     "Attention": ("Attention", [r(2, 5, 12), r(12, 36), r(36), MASK], {"num_heads": 3}),
+    "Attention of lengths": ("Attention", [r(2, 5, 12), r(12, 36), r(36), i32(5, 3)], {"num_heads": 3}),
+    "Attention of ends and starts": (
+        "Attention", [r(2, 5, 12), r(12, 36), r(36), i32(5, 3, 2, 0)], {"num_heads": 3, "unidirectional": 1},
+    ),
     "Attention of pairs": ("Attention", [r(2, 5, 12), r(12, 36), r(36), PAIRS], {"num_heads": 2, "scale": 0.3}),
     "Attention of what came before": (
         "Attention", [r(2, 5, 12), r(12, 32), r(32), None, None, r(1, 2, 5, 5)],

@@ -136,13 +136,27 @@ def _heads(importer: Importer, value: SSAValue, count: int) -> SSAValue:
     return importer.transpose(importer.reshape(value, [batch, rows, count, width // count]), (0, 2, 1, 3))
 
 
+def _valid_keys(importer: Importer, bounds: SSAValue, keys: int) -> SSAValue:
+    """The mask [batch, keys] of the keys before the end of each sequence; `bounds` [1 or 2, batch, 1] has the ends, and
+    may have the starts behind them."""
+    at = importer.unnamed(np.arange(keys, dtype=importer.dtype(bounds))[None])
+    valid = importer.call(relay.LessOp, at, importer.row(bounds, 0, 0))
+    if importer.shape(bounds)[0] == 1:
+        return valid
+    started = importer.call(relay.GreaterEqualOp, at, importer.row(bounds, 1, 0))
+    return importer.call(relay.LogicalAndOp, valid, started)
+
+
 def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAValue, mask: int, bias: int) -> SSAValue:
     """`softmax(q @ k.T * scale + mask) @ v` of each head, with the heads' results concatenated along the last axis. The
-    inputs with the indices `mask` (of valid keys, or of pairs) and `bias` are optional."""
+    inputs with the indices `mask` (of valid keys, of pairs, or of where sequences end) and `bias` are optional."""
     batch, count, rows, size = importer.shape(q)
     added: SSAValue | None = node.optional(bias)
     if (given := node.optional(mask)) is not None:
         dims, low = node.static(mask), node.real("mask_filter_value", -10000.0)
+        if dims in ((batch,), (2 * batch,)):
+            dims = (batch, importer.shape(k)[2])
+            given = _valid_keys(importer, importer.reshape(given, [-1, batch, 1]), dims[1])
         if len(dims) not in (2, 3) or dims[0] != batch:
             raise node.unsupported(f"its mask has the shape {list(dims)}", "it may have one number per key or pair")
         left_out = Scalar(importer, importer.cast(given, importer.element(q))) * -low + low
