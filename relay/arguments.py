@@ -57,6 +57,15 @@ def positive(value: object) -> int:
     return number if type(number) is int and number > 0 else 0
 
 
+def size_name(name: str, where: str) -> str:
+    """The name of a size. Raises InvalidArgument if it is empty, or a number as text."""
+    if not name or name.isdecimal():
+        raise InvalidArgument(
+            where, f"{shown(name)} is text, and names no size", "give a number, or a name such as 'n'"
+        )
+    return name
+
+
 def every(value: object, where: str, hint: str = "give a list") -> list[object]:
     """The items of a list or another iterable. Raises InvalidArgument for a value that is not iterable."""
     if not is_iterable(value):

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from relay import signature, symbols
-from relay.arguments import every, mapping, positive, shown
+from relay.arguments import every, mapping, positive, shown, size_name
 from relay.compile.length import bounded, length_of, with_outputs
 from relay.compile.request import Recipe
 from relay.compile.rows import EXTERNAL, SINGLE, At, blocks_of, kept_apart, leads
@@ -188,6 +188,7 @@ def with_sizes(mod: IRModule | ModuleOp, *, batch: object = None, shapes: object
             raise InvalidArgument("relay.build", "both batch and shapes are given", "shapes say the batch too")
         if not isinstance(batch, str):
             return with_batch(module, cast(SupportsIndex, batch))
+        size_name(batch, "batch")
         infos = signature.read(module["main"])[0]
         named = symbols.completed(module["main"], [info.name for info in infos])
         names = {place: symbol.name for symbol in named for place in symbol.places}
@@ -238,7 +239,7 @@ def with_sizes(mod: IRModule | ModuleOp, *, batch: object = None, shapes: object
 
 def _give(sizes: dict[str, int | str], symbol: Symbol, value: object, where: str) -> None:
     """Record a size, or another name, for a symbol."""
-    size = value if isinstance(value, str) and value else positive(value)
+    size = size_name(value, where) if isinstance(value, str) else positive(value)
     if not size:
         raise InvalidArgument(where, f"{shown(value)} is no size", "give numbers of at least 1, or names")
     if isinstance(size, int):

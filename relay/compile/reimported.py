@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType
 
 from relay import signature
-from relay.arguments import every, is_list, is_mapping, mapping, shown
+from relay.arguments import every, is_list, is_mapping, mapping, shown, size_name
 from relay.compile.caches import growing, opened_or_growing
 from relay.compile.dynamic import Compile, executable_for, serve_any_length, spec_of, with_sizes
 from relay.compile.length import bounded
@@ -39,13 +39,17 @@ _SHAPES = "{'input': (1, 16000)}"
 
 
 def named_sizes(frontend: Mapping[str, object]) -> dict[str, object]:
-    """The importer's options `batch` and `shapes`, if they give a name in place of a size."""
+    """The importer's options `batch` and `shapes`, if they give a name in place of a size. Raises InvalidArgument for
+    numbers as text."""
     found: dict[str, object] = {}
-    if isinstance(frontend.get("batch"), str):
-        found["batch"] = frontend["batch"]
+    if isinstance(batch := frontend.get("batch"), str):
+        found["batch"] = size_name(batch, "batch")
     shapes = frontend.get("shapes")
-    if is_mapping(shapes) and any(isinstance(size, str) for row in shapes.values() if is_list(row) for size in row):
-        found["shapes"] = shapes
+    for key, row in shapes.items() if is_mapping(shapes) else ():
+        for size in row if is_list(row) else ():
+            if isinstance(size, str):
+                size_name(size, f"shapes[{shown(key)}]")
+                found["shapes"] = shapes
     return found
 
 

@@ -435,6 +435,17 @@ def test_shapes_of_a_module(shapes: dict[str, Any], said: str):
         build(parsed(), shapes=shapes)
 
 
+@pytest.mark.parametrize("name", ["4", ""])
+def test_text_that_names_no_size(name: str):
+    module = parsed(TEXT.partition(" attributes")[0] + " {" + TEXT.partition("]} {")[2])
+    why = "is text, and names no size; give a number, or a name such as 'n'"
+    for model, shapes in ((DIGITS, {"serving_default_image:0": (name, 8, 8, 1)}), (module, {"arg0": (name, 4, 8)})):
+        with pytest.raises(InvalidArgument, match=f"^batch: '{name}' {why}"):
+            build(model, batch=name)
+        with pytest.raises(InvalidArgument, match=f"^shapes.*: '{name}' {why}"):
+            build(model, shapes=shapes)
+
+
 def test_names_given_to_a_module():
     text = TEXT.partition(" attributes")[0] + " {" + TEXT.partition("]} {")[2]
     with pytest.raises(Unsupported, match="has the dynamic shape"):
