@@ -305,6 +305,13 @@ def test_sizes_that_are_not_known_must_be_given():
         gather(executable.inputs, {"inputs": None, "given": [], "fill": "random", "seed": 0, "pixels": None})
 
 
+def test_a_batch_may_have_a_name(tmp_path: Path):
+    file = str(tmp_path / "a.relay")
+    assert main(["compile", DIGITS, "-o", file, "--batch", "images", "-O", "0"]) == 0
+    assert [str(size) for size in relay.runtime.load(file).inputs[0].shape] == ["images", "8", "8", "1"]
+    assert main(["compile", DIGITS, "-o", file, "--batch", "0"]) == 2
+
+
 def test_what_is_compared_with_by_default(capsys: Capture, tmp_path: Path):
     (tmp_path / "a.mlir").write_text(
         "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { func.return %a : tensor<4xf32> }"

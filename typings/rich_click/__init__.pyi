@@ -43,6 +43,7 @@ class ClickException(Exception):
 class UsageError(ClickException):
     ctx: Context | None
 
+class BadParameter(UsageError): ...
 class Abort(RuntimeError): ...
 
 class exceptions:

@@ -90,9 +90,22 @@ class ModelCommand(click.RichCommand):
 
 
 MODEL = click.Path(exists=True, dir_okay=False)
+
+
+def _batch_size(text: str) -> int | str:
+    """A number of at least 1, or the name of an open size, which `relay.build` accepts in its place."""
+    try:
+        number = int(text)
+    except ValueError:
+        return text
+    if number < 1:
+        raise click.BadParameter(f"{number} is not in the range x>=1")
+    return number
+
+
 IMPORT_OPTIONS = (
-    click.option("--batch", type=click.IntRange(1), metavar="N",
-                 help="batch size: the number of images per run (default: the model's)"),
+    click.option("--batch", type=_batch_size, metavar="N",
+                 help="batch size: the number of images per run, or a name for any number (default: the model's)"),
     click.option("--shape", multiple=True, metavar="NAME=1x224x224x3", help="import with this shape of the input NAME"),
     click.option("--numerics", metavar="NAME", shell_complete=completing(profiles),
                  help="runtime whose integer arithmetic is reproduced (default: litert; .onnx: ort; .pt2: xnnpack)"),
