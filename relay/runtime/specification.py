@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.runtime.memory import Array, dtype_named
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class TensorSpec(NamedTuple):
 
     def take(self, value: Given) -> Array:
         """Convert the value to a contiguous array that native code can read. Raises InvalidArgument for another dtype
-        or shape, or an array that is not on the host."""
+        or shape, or an array that is not on the host; Unsupported if there is no memory for a contiguous copy."""
         where = f"input '{self.name}'"
         try:
             given: object = value
@@ -121,7 +121,11 @@ class TensorSpec(NamedTuple):
         except (TypeError, ValueError, BufferError) as error:
             raise InvalidArgument(where, f"is no array: {error}") from None
         self.check(array.shape, array.dtype)
-        return np.require(array, requirements=["C", "A"])
+        try:
+            return np.require(array, requirements=["C", "A"])
+        except MemoryError:
+            what = f"is not contiguous, and there is no memory for a copy of {array.nbytes} bytes"
+            raise Unsupported(where, what, "give a contiguous array") from None
 
     def check(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         """Raise InvalidArgument unless dtype and shape are those of the input."""

@@ -184,8 +184,8 @@ def test_a_disk_that_is_full(executable: Executable, tmp_path: Path):
     assert saved.read_bytes() == b"before" and sorted(tmp_path.iterdir()) == [saved]
 
 
-def test_outputs_larger_than_memory():
-    """Of 1 TB, which the code never gets to write."""
+def test_outputs_and_inputs_larger_than_memory():
+    """Of 1 TB, which the code never gets to write, or to copy."""
     exe = build(
         IRModule.parse("""
 func.func @main(%x: tensor<1x1xf32>) -> tensor<1048576x262144xf32> {
@@ -198,6 +198,9 @@ func.func @main(%x: tensor<1x1xf32>) -> tensor<1048576x262144xf32> {
     try:
         with pytest.raises(Unsupported, match=f"run: there is no memory for outputs of {1 << 40} bytes"):
             exe.run(np.zeros((1, 1), np.float32))
+        spec = exe.outputs[0]._replace(name="x")
+        with pytest.raises(Unsupported, match=f"'x': is not contiguous, and .* no memory for a copy of {1 << 40} byt"):
+            spec.take(np.broadcast_to(np.float32(0), spec.shape))
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
 
