@@ -159,3 +159,20 @@ def test_group_normalization_of_version_18():
     groups = x.reshape(2, 4)
     normal = (groups - groups.mean(1, keepdims=True)) / np.sqrt(groups.var(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(found.reshape(2, 4), normal * [[2], [3]] + [[1], [0]], rtol=1e-4)
+
+
+def test_resize_to_one_element_by_pytorch_half_pixel():
+    """The coordinate of the only element is 0, for a cubic resize as for the others; ONNX Runtime says so, too."""
+    runtime = pytest.importorskip("onnxruntime", reason="compares with ONNX Runtime")
+    how = {"mode": "cubic", "coordinate_transformation_mode": "pytorch_half_pixel"}
+    x = np.array([[[[1, 5, 2, 7, 3]]]], np.float32)
+    for place, name, values in ((2, "scales", [1, 1, 1, 0.3]), (3, "sizes", [1, 1, 1, 1])):
+        node = helper.make_node("Resize", ["x", *[""] * (place - 1), name], ["y"])
+        node.attribute.extend(helper.make_attribute(key, value) for key, value in how.items())
+        infos = [helper.make_tensor_value_info(each, FLOAT, [1, 1, 1, size]) for each, size in (("x", 5), ("y", 1))]
+        held = np.array(values, np.float32 if name == "scales" else np.int64)
+        graph = helper.make_graph([node], "g", infos[:1], infos[1:], [numpy_helper.from_array(held, name)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        (wanted,) = runtime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+        assert wanted == 1
+        np.testing.assert_array_equal(run(from_onnx(model), [x])[0], wanted)

@@ -101,8 +101,8 @@ def _coordinates(rule: Rule, size: int, scale: float, wanted: int, roi: tuple[fl
             if whole == 1:
                 return np.full(wanted, (end - begin) * (size - 1) / 2 + begin * (size - 1))
             return x * (end - begin) * (size - 1) / (whole - 1) + begin * (size - 1)
-        case "pytorch_half_pixel" if whole == 1:
-            return np.full(wanted, -0.5)
+        case "pytorch_half_pixel" if wanted == 1:
+            return np.zeros(wanted)
         case "half_pixel_symmetric":
             return size / 2 * (1 - wanted / whole) + (x + 0.5) / scale - 0.5
         case _:
