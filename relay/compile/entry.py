@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def build(
-    mod: IRModule | ModuleOp | str | PathLike[str] | bytes | bytearray | memoryview,
+    mod: IRModule | ModuleOp | str | PathLike[str] | bytes | bytearray | memoryview | object,
     target: str | Target = "llvm",
     params: Mapping[str, npt.ArrayLike] | None = None,
     *,
@@ -53,8 +53,8 @@ def build(
     memory_limit: SupportsIndex | None = None,
     progress: bool | None = None,
 ) -> Executable:
-    """Compile a module, or the model in a file (or its bytes), for a target. A file `x.mlir` holds a module's text; its
-    large weights may be in a file `x.safetensors` beside it.
+    """Compile a module, or a model for a target: a file or its bytes, a Keras model, a PyTorch `ExportedProgram` or an
+    ONNX `ModelProto`. A file `x.mlir` holds a module's text; its large weights may be in `x.safetensors` beside it.
 
     `params` replaces weights by name. `pipeline` (passes, or their text) runs instead of `default_pipeline(target)`;
     passes that code generation needs and that it lacks run after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
@@ -78,12 +78,7 @@ def build(
     text. Raises RelayError.
     """
     limit = None if memory_limit is None else number_of_bytes(memory_limit)
-    if isinstance(mod, bytearray | memoryview):
-        mod = bytes(mod)
-    elif isinstance(mod, str | PathLike) and _ends(fspath(mod), ".mlir"):
-        from relay.module import read_module
-
-        mod = read_module(mod)
+    mod = _file_or_module(mod)
     if numerics in ("strict", "relaxed"):
         what = f"{numerics!r} is no runtime whose integers are computed"
         raise InvalidArgument("numerics", what, f"of external compilers, write exact={numerics == 'strict'}")
@@ -95,13 +90,6 @@ def build(
         "custom_ops": custom_ops,
     }
     asked = {name: value for name, value in given.items() if value is not None}
-    if not isinstance(mod, str | bytes | PathLike):
-        from relay.frontend.importing.formats import is_live
-
-        if is_live(mod):
-            from relay.frontend import saved_model
-
-            mod = saved_model(mod)
     if asked:
         if isinstance(mod, str | bytes | PathLike):
             frontend = _with_options(frontend, asked)
@@ -135,8 +123,25 @@ def _found_or_built(request: Request) -> Executable:
     return executable
 
 
-def _ends(path: object, suffix: str) -> bool:
-    return isinstance(path, str) and path.endswith(suffix)
+def _file_or_module(mod: object) -> IRModule | ModuleOp | str | PathLike[str] | bytes:
+    """The module of a path of MLIR text, and the bytes of a model in memory; anything else as it is."""
+    if isinstance(mod, bytearray | memoryview):
+        return bytes(cast(bytearray, mod))
+    if isinstance(mod, str | PathLike):
+        path = cast("str | PathLike[str]", mod)
+        if not str(fspath(path)).endswith(".mlir"):
+            return path
+        from relay.module import read_module
+
+        return read_module(path)
+    if not isinstance(mod, bytes):
+        from relay.frontend.importing.formats import live
+
+        if live(mod):
+            from relay.frontend import saved_model
+
+            return saved_model(mod)
+    return cast("IRModule | ModuleOp | bytes", mod)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
 from relay.files import name_of
-from relay.frontend.importing.formats import FORMATS, KNOWN, importable, is_keras_model, is_live
+from relay.frontend.importing.formats import FORMATS, KNOWN, importable, live
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
@@ -85,13 +85,12 @@ def _text(file: str) -> IRModule:
 
 
 def saved_model(model: object) -> str | bytes:
-    """The path of a model file, or its bytes; a Keras model or PyTorch program in memory is saved to bytes. Raises
-    InvalidArgument for any other object."""
+    """The path of a model file, or its bytes; a Keras model, PyTorch program or ONNX ModelProto in memory is saved to
+    bytes. Raises InvalidArgument for any other object."""
     if isinstance(model, bytes):
         return model
-    if is_live(model):
-        importer = f"relay.frontend.{'keras' if is_keras_model(model) else 'torch'}.import_graph"
-        saved: Callable[[object], tuple[bytes, str]] = import_module(importer).saved
+    if module := live(model):
+        saved: Callable[[object], tuple[bytes, str]] = import_module(f"{__name__}.{module}").saved
         return saved(model)[0]
     if not isinstance(model, str | PathLike):
         hint = "import a model with relay.frontend, or give its path or bytes"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import pytest
+from google.protobuf.message import EncodeError
 from onnx import helper, numpy_helper
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block
@@ -334,7 +335,7 @@ class Huge:
     """A model that protobuf does not serialise."""
 
     def SerializeToString(self) -> bytes:
-        raise ValueError("too large")
+        raise EncodeError("too large")
 
 
 def told(words: str, model: Any, **keywords: Any) -> None:

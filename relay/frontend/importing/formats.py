@@ -121,9 +121,16 @@ def is_torch(model: object) -> bool:
     return any(each.__module__.partition(".")[0] == "torch" for each in type(model).__mro__)
 
 
-def is_live(model: object) -> bool:
-    """Whether the object belongs to a framework, and has to be saved before it can be imported."""
-    return is_keras_model(model) or is_torch(model)
+def live(model: object) -> str:
+    """The module of `relay.frontend` whose function `saved` gives the bytes of a model in memory; "" for an object that
+    is none. Determined without importing a framework."""
+    if is_keras_model(model):
+        return "keras.import_graph"
+    return "torch.import_graph" if is_torch(model) else "onnx.wire" if is_model_proto(model) else ""
+
+
+def is_model_proto(model: object) -> bool:
+    return type(model).__name__ == "ModelProto" and type(model).__module__.startswith("onnx.")
 
 
 def is_keras_model(model: object) -> bool:

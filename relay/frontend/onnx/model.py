@@ -19,7 +19,7 @@ from relay.dialects.element_types import FEW_BITS
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.files import open_file
 from relay.frontend.importing.options import MAX_ELEMENTS, Source, source
-from relay.frontend.onnx.wire import detached
+from relay.frontend.onnx.wire import detached, saved
 
 OPSETS = range(1, 29)
 """The versions (opsets) of ONNX's standard operators that the importer supports."""
@@ -115,11 +115,7 @@ def read_model(model: Source | onnx.ModelProto) -> Model:
     """Read a model, given as a file's path, its bytes or a ModelProto. Raises RelayError."""
     folder: Path | None = None
     if isinstance(model, onnx.ModelProto):
-        try:
-            data, file = model.SerializeToString(), model.graph.name or "<ModelProto>"
-        except ValueError as error:  # protobuf's limit of 2 GiB
-            hint = "save it with external data and give the path"
-            raise InvalidArgument("from_onnx", f"the model cannot be serialised: {error}", hint) from None
+        data, file = saved(model)
     else:
         data, file = source(model, "from_onnx")
         if isinstance(model, str | PathLike):

@@ -1,4 +1,5 @@
-"""`detached`: the bytes of a ModelProto without its large weights, which then refer to the file's bytes.
+"""The bytes of a ModelProto: `saved`, all of them; `detached`, without large weights, which then refer to the file's
+bytes.
 
 protobuf would copy every weight when it parses, and again when the weight is read. The wire format is a sequence of
 nested fields with a tag and a length: only the messages that contain tensors are walked, and long raw data is replaced
@@ -8,8 +9,14 @@ by an `external_data` entry. Source: https://protobuf.dev/programming-guides/enc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from relay.errors import Malformed
+from google.protobuf.message import EncodeError
+
+from relay.errors import InvalidArgument, Malformed
+
+if TYPE_CHECKING:
+    import onnx
 
 LARGE = 1024
 """The size in bytes from which a weight is cut out of the ModelProto's bytes and replaced by a reference to the
@@ -116,3 +123,12 @@ def _reference(offset: int, length: int) -> bytes:
     entries = {"location": "", "offset": str(offset), "length": str(length)}
     rows = (_field(1, key.encode()) + _field(2, value.encode()) for key, value in entries.items())
     return b"".join(_field(_EXTERNAL_DATA, row) for row in rows) + _varint(_DATA_LOCATION << 3) + _varint(1)
+
+
+def saved(model: onnx.ModelProto) -> tuple[bytes, str]:
+    """The bytes of a model in memory, and its name in errors. Raises InvalidArgument beyond protobuf's 2 GiB."""
+    try:
+        return model.SerializeToString(), model.graph.name or "<ModelProto>"
+    except (EncodeError, ValueError) as error:  # the second by protobuf in Python
+        hint = "save it with external data and give the path"
+        raise InvalidArgument("from_onnx", f"the model cannot be serialised: {error}", hint) from None
