@@ -15,6 +15,7 @@ pytest.importorskip("onnx", reason="reads ONNX")
 import onnx
 from onnx import helper, numpy_helper, version_converter
 
+import relay
 from relay.frontend import from_onnx
 from relay.interpreters import run
 from relay.module import IRModule
@@ -176,3 +177,34 @@ def test_resize_to_one_element_by_pytorch_half_pixel():
         (wanted,) = runtime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
         assert wanted == 1
         np.testing.assert_array_equal(run(from_onnx(model), [x])[0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    {
+        "ReduceMean": [1431655765, -2],
+        "ReduceL1": [2**31 - 1, 7],
+        "ReduceL2": [2**31 - 1, 5],
+        "ReduceSumSquare": [2**31 - 1, 25],
+        "ReduceLogSumExp": [2**31 - 1, 0],
+        "ReduceLogSum": [22, -(2**31)],
+    }.items(),
+)
+def test_reductions_of_integers(kind: str, wanted: list[int]):
+    """As ONNX Runtime's: in double precision, what leaves the type's range is saturated; the log of -7 is no number."""
+    node = helper.make_node(kind, ["x"], ["y"], axes=[1], keepdims=0)
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.INT32, [2, 3])
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.INT32, [2])
+    graph = helper.make_graph([node], "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    (found,) = run(from_onnx(model), [np.array([[2**31 - 1, 2**31 - 1, 2], [-3, -4, 0]], np.int32)])
+    assert found.tolist() == wanted
+
+
+def test_a_model_in_memory_is_built():
+    """As `onnx.load` returns it."""
+    node = helper.make_node("Relu", ["x"], ["y"])
+    x, y = (helper.make_tensor_value_info(name, FLOAT, ["n", 2]) for name in "xy")
+    model = helper.make_model(helper.make_graph([node], "g", [x], [y]), ir_version=8)
+    found = np.asarray(relay.build(model, batch=1).run(np.array([[-1, 1]], np.float32)))
+    assert found.tolist() == [[0, 1]]

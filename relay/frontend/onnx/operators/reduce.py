@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from xdsl.dialects.builtin import i1, i64
+from xdsl.dialects.builtin import f64, i1, i32, i64
 from xdsl.ir import Block, SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, element_type
+from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.op import TensorOp
 from relay.frontend.importing.formulas import logsumexp
 from relay.frontend.onnx.builder import Counted, Importer
@@ -30,7 +30,19 @@ Kinds without an entry give 0, except ReduceMax, ReduceMin and ReduceMean."""
 
 @op(*_PLAIN, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
 def reduce(importer: Importer, node: Node) -> SSAValue:
-    value, rank = node.input(0), node.rank(0)
+    value, rank, element = node.input(0), node.rank(0), importer.element(node.input(0))
+    if node.kind not in _PLAIN and not importer.is_float(value):
+        value = importer.cast(value, f64)  # as ONNX Runtime does, which saturates what comes out
+    elif node.kind == "ReduceMean" and element == i32:
+        value = importer.cast(value, i64)
+    result = _reduction(importer, node, value, rank)
+    if importer.element(result) == f64 and element != f64:
+        low, high = extremes(dtype_of(element))
+        result = importer.clip(result, float(low), float(high))
+    return importer.cast(result, element)
+
+
+def _reduction(importer: Importer, node: Node, value: SSAValue, rank: int) -> SSAValue:
     given = node.listed("axes", 1)
     if not given:
         if node.flag("noop_with_empty_axes"):
@@ -40,7 +52,7 @@ def reduce(importer: Importer, node: Node) -> SSAValue:
     if not axes:
         return value
     if 0 in [node.shape(0)[axis] for axis in axes]:
-        return _empty_reduction(importer, node, axes, keep)
+        return _empty_reduction(importer, node, value, axes, keep)
     return _reduced(importer, node.kind, value, axes, keep)
 
 
@@ -69,17 +81,12 @@ def _reduced(importer: Importer, kind: str, value: SSAValue, axes: list[int], ke
     if kind == "ReduceLogSum":
         return importer.call(relay.LogOp, sums(value))
     squares = sums(importer.call(relay.MultiplyOp, value, value))
-    if kind != "ReduceL2":
-        return squares
-    if importer.is_float(squares):
-        return importer.call(relay.SqrtOp, squares)
-    real = importer.cast(squares, element_type(np.float64))
-    return importer.cast(importer.call(relay.SqrtOp, real), importer.element(value))
+    return importer.call(relay.SqrtOp, squares) if kind == "ReduceL2" else squares
 
 
-def _empty_reduction(importer: Importer, node: Node, axes: list[int], keep: bool) -> SSAValue:
+def _empty_reduction(importer: Importer, node: Node, value: SSAValue, axes: list[int], keep: bool) -> SSAValue:
     """The result of a reduction over an axis of size 0: the neutral element everywhere."""
-    dtype = importer.dtype(node.input(0))
+    dtype = importer.dtype(value)
     dims = [1 if axis in axes else size for axis, size in enumerate(node.static(0)) if keep or axis not in axes]
     if node.kind in ("ReduceMax", "ReduceMin"):
         number = ((False, True) if dtype == np.bool_ else extremes(dtype))[node.kind == "ReduceMin"]
