@@ -32,6 +32,8 @@ NAMES = ("litert", "onnxruntime", "interpreter")
 """The names of the references that `compare` knows."""
 TOLERANCE = 1e-5
 """The default tolerance for floats, relative to the largest magnitude in a tensor."""
+IMPORTER = ("batch", "shapes", "outputs", "numerics", "custom_ops")
+"""The options of `relay.build` that importers of files have."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,11 @@ def compare(
     if not 0.0 <= tolerance < math.inf:
         raise InvalidArgument("tolerance", f"is {shown(tolerance)}", "give a number, relative to a tensor's largest")
     path = None if isinstance(model, IRModule | ModuleOp | Executable) else _path(model)
+    plain = options
+    if path is not None:
+        imported = {name: value for name, value in options.items() if name in IMPORTER}
+        plain = {name: value for name, value in options.items() if name not in IMPORTER}
+        frontend = {**imported, **(frontend or {})}
     module: IRModule | None = None
     if isinstance(model, Executable):
         executable = model
@@ -163,7 +170,7 @@ def compare(
         executable = load(path)
     else:
         module = import_model(path, frontend or {}) if path is not None else as_module(cast(IRModule, model))
-        executable = build(module, **options)
+        executable = build(module, **plain)
     other = _reference(reference, path, module, frontend or {}, options)
     given = inputs_of(executable, inputs(executable) if callable(inputs) else inputs)
     if layers and module is None:
@@ -182,7 +189,7 @@ def compare(
     how = ""
     if layers and module is not None:
         opened, points = observed(module, whole=True)
-        results = results_of(build(opened, **options), given)
+        results = results_of(build(opened, **plain), given)
         rows += tensor_rows(points, results, wanted.tensors, tolerance)
         how = (
             f"{len(points)} tensors were added to the outputs of a second build, whose kernels end there; "

@@ -153,6 +153,15 @@ def test_executables_and_saved_files(tmp_path: Path):
         relay.compare(DIGITS, executable, layers=True, **QUICK)
 
 
+def test_options_of_the_importer_are_those_of_build():
+    """For the model, and for another one that it is compared with."""
+    first = relay.build(DIGITS, **QUICK).inputs[0].name
+    for options, size in (({"batch": 2}, 20), ({"shapes": {first: (1, 8, 8, 1)}}, 10)):
+        found = relay.compare(DIGITS, "interpreter", **options, **QUICK)
+        assert [(row.size, row.equal) for row in found.outputs] == [(size, True)]
+        assert relay.compare(DIGITS, DIGITS, **options, **QUICK).outputs[0].size == size
+
+
 def test_external_compilers_are_compared():
     assert relay.compare(DIGITS, external="c", layers=True, **QUICK).equal
 

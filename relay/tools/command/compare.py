@@ -54,8 +54,6 @@ def command(
         raise InvalidArgument("--with", f"{reference!r} is neither a runtime nor a file", hint)
     build, rest = options.arguments_of(chosen)
     frontend = build.pop("frontend", {})
-    if "batch" in build:
-        frontend["batch"] = build.pop("batch")
     found = relay.compare(
         model,
         reference,
