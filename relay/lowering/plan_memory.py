@@ -38,7 +38,8 @@ class PlanMemory(Pass):
     nothing reads later, if that makes the arena smaller: it starts so far before the input that no byte is overwritten
     before it is read (`relay.lowering.overlap`). The kernel's `relay.overlapping` lists such arguments. A kernel's
     scratch memory becomes its last argument. The module's attribute `relay.constants` lists the constants (name,
-    offset, value) and `relay.buffers` the plan: of `@main`, or of the last public function if there is no `@main`.
+    offset, value) and `relay.buffers` the plan: of `@main`, or of the last public function if there is no `@main`. A
+    module that has such a list stays as it is.
     """
 
     name = "plan-memory"
@@ -52,6 +53,8 @@ class PlanMemory(Pass):
         return "relay.constants" in op.attributes
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.holds(op):
+            return
         target = target_of(op)
         functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, func.FuncOp)}
         scratch = {

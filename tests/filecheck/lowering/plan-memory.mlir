@@ -1,4 +1,5 @@
 // RUN: relay-opt %s -p plan-memory | filecheck %s
+// RUN: relay-opt %s -p plan-memory,plan-memory | filecheck %s
 
 // CHECK:         relay.constants = [{name = "w", offset = 0 : i64, value = dense<[1, 2]> : tensor<2xi32>}, {name = "v", offset = 128 : i64,
 // CHECK-SAME:    relay.buffers = [{name = "buffer_0", offset = 0 : i64, size = 4000 : i64, {{.*}}}, {name = "buffer_1", offset = 4096 : i64, size = 4000 : i64, {{.*}}}, {name = "buffer_2", offset = 0 : i64, size = 4000 : i64, {{.*}}}, {name = "scratch_0", offset = 8192 : i64, size = 256 : i64,
