@@ -132,30 +132,24 @@ class Direction:
         importer, size = self.importer, self.hidden
         first, second = self.functions
         rows = [importer.slice(self.recurrent, {0: (g * size, (g + 1) * size)}) for g in range(3)]
-        z, r = (
-            first(self.clipped(self.part(given, g) + Scalar(importer, self.product(hidden.value, rows[g]))))
-            for g in range(2)
-        )
-        h = self.part(given, 2)
-        if not self.before:
-            h = h + Scalar(importer, self.product((r * hidden).value, rows[2]))
+        after: list[Scalar] = []  # the second half of the bias, which `linear_before_reset` adds to the products
+        if self.before and self.bias is not None:
+            places = [(3 + g) * size for g in range(3)]
+            after = [Scalar(importer, importer.slice(self.bias, {0: (at, at + size)})) for at in places]
+
+        def products(of: Scalar, g: int) -> Scalar:
+            return Scalar(importer, self.product(of.value, rows[g]))
+
+        def gate(g: int) -> Scalar:
+            found = self.part(given, g) + products(hidden, g)
+            return first(self.clipped(found + after[g] if after else found))
+
+        z, r, h = gate(0), gate(1), self.part(given, 2)
+        if self.before:
+            inner = products(hidden, 2)
+            h = h + r * (inner + after[2] if after else inner)
         else:
-            inner = Scalar(importer, self.product(hidden.value, rows[2]))
-            if self.bias is not None:
-                three = 3 * size
-                bias = [importer.slice(self.bias, {0: (three + g * size, three + (g + 1) * size)}) for g in range(3)]
-                z, r = (
-                    first(
-                        self.clipped(
-                            self.part(given, g)
-                            + Scalar(importer, self.product(hidden.value, rows[g]))
-                            + Scalar(importer, bias[g])
-                        )
-                    )
-                    for g in range(2)
-                )
-                inner = inner + Scalar(importer, bias[2])
-            h = h + r * inner
+            h = h + products(r * hidden, 2)
         h = second(self.clipped(h))
         return (z.number(1.0) - z) * h + z * hidden
 
