@@ -247,7 +247,7 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
     "casts to strings": model("Cast", f(2), to=STRING),
     "its condition is tensor<1xf32>, not one boolean": chosen(f(1), []),
     "its branches give": chosen(Given((1,), BOOL), []),
-    "collects a result per turn": looped(Given((), LONG), [same("t", "u")], "u"),
+    "turns that depend on values; if an input decides it, fix": looped(Given((), LONG), [same("t", "u")], "u"),
     "takes no turn and collects results": looped(const(0, "int64"), [same("t", "u")], "u"),
     "gives a tensor whose size follows from values": chosen(
         Given((1,), BOOL), [helper.make_node("NonZero", ["i0"], ["v"])], other="v"

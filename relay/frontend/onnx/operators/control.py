@@ -17,6 +17,7 @@ from relay.frontend.onnx.table import op
 
 MOST_TURNS = 4096
 """The maximum number of loop iterations that are unrolled."""
+_FIX = "if an input decides it, fix its value: frontend={'constants': {'NAME': value}}"
 
 
 @op("If")
@@ -28,8 +29,7 @@ def conditional(importer: Importer, node: Node) -> list[SSAValue]:
         return importer.subgraph(node, graph, importer.block, [])
     names = ("then_branch", "else_branch")
     build = importer.subgraph
-    hint = "if an input decides it, fix its value: frontend={'constants': {'NAME': value}}"
-    return branched(importer, node.input(0), lambda i, block: build(node, node.graph(names[i]), block, []), hint)
+    return branched(importer, node.input(0), lambda i, block: build(node, node.graph(names[i]), block, []), _FIX)
 
 
 @op("Loop")
@@ -46,7 +46,7 @@ def loop(importer: Importer, node: Node) -> list[SSAValue]:
         if found is not None:
             return found
     if len(graph.output) > 1 + len(states):
-        raise node.unsupported("collects a result per turn, of turns that depend on values")
+        raise node.unsupported("collects a result per turn, of turns that depend on values", _FIX)
     return _while(importer, node, states)
 
 
