@@ -165,6 +165,7 @@ def rows() -> dict[str, Row]:
     triple("initial_states", lambda x, h, c: layers.LSTM(3)(x, initial_state=[h, c]), line, (3,), (3,))
     add("time_distributed", layers.TimeDistributed(layers.Dense(3, activation="relu")), line)
     add("time_distributed_conv", layers.TimeDistributed(layers.Conv2D(2, 2)), (3, 5, 4, 2))
+    add("spectral", layers.SpectralNormalization(layers.Conv2D(2, 2, activation="relu")), (5, 4, 2))
 
     heads = layers.MultiHeadAttention
     add("attention_heads", lambda x: heads(2, 3)(x, x), line)

@@ -20,11 +20,10 @@ from relay.frontend.importing.products import einsum, product, scaled
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_row, values_in
 from relay.frontend.keras.operators.activations import activated
-from relay.frontend.keras.table import REFUSED, TABLE, layer
+from relay.frontend.keras.table import REFUSED, TABLE, layer, output, wrapped
 
 _WHY = {
     "runs Python code of its own": "Lambda JaxLayer FlaxLayer TorchModuleWrapper TFSMLayer",
-    "is for training": "SpectralNormalization",
     "has text or sets of different lengths": "StringLookup IntegerLookup TextVectorization Hashing HashedCrossing "
     "Discretization CategoryEncoding",
     "draws random numbers": "RandomBrightness RandomContrast RandomCrop RandomFlip RandomRotation RandomTranslation "
@@ -42,6 +41,15 @@ LEVELS = 127.0
 def identity(importer: Importer, node: Layer) -> SSAValue:
     """Import a layer that changes its input only in training: the input itself."""
     return node.value()
+
+
+@layer("SpectralNormalization")
+def spectral_normalization(importer: Importer, node: Layer) -> SSAValue:
+    """Import a layer whose kernel training divides by its norm: the layer with the stored kernel, and its result in the
+    element type of the input."""
+    x = node.value()
+    found = output(importer, wrapped(node, "layer", "layer", x))
+    return importer.cast(found, importer.element(x))
 
 
 def _epsilon(node: Layer) -> float:
