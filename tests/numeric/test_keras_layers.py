@@ -12,11 +12,11 @@ import pytest
 import relay
 from relay.__main__ import main
 from relay.dialects.attributes import Array
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.frontend import from_keras
 from relay.interpreters import run
 from relay.transform import ConvertLayout, Quantize, Sequential
-from tests.numeric.keras_models import CASES
+from tests.numeric.keras_models import CASES, Json, archive, functional, inputs, row, tensor
 
 NAMES = sorted(name.removesuffix(".npz") for name in CASES if name.endswith(".npz"))
 FAMILIES = [[*names] for _, names in groupby(NAMES, lambda name: name.partition("_")[0])]
@@ -63,6 +63,21 @@ def test_layers_compose_as_any_module(batch: int | None) -> None:
         assert "NHWC4c" in str(mod) and "qnn.conv2d" in str(mod)
         found = np.asarray(relay.build(mod).run(images))
     assert np.abs(found - wanted).max() <= 0.1 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "keywords", "what"),
+    [
+        ("Lambda", {}, {}, "Lambda 'y': runs Python code of its own"),
+        ("Dropout", {"dtype": "mixed_float16"}, {}, "'y': computes in mixed_float16"),
+        ("Dropout", {"dtype": {"config": {"mode": "int4"}}}, {}, "'y': is quantized as int4"),
+        ("Dropout", {}, {"training": True}, "'y': is called in training mode"),
+    ],
+)
+def test_no_sizes_are_asked_for_if_none_helps(kind: str, config: Json, keywords: Json, what: str) -> None:
+    layer = row(kind, {"name": "y", **config}, [{"args": [tensor("x0", shape=(None, 4))], "kwargs": keywords}])
+    with pytest.raises(Unsupported, match=what):
+        from_keras(archive(functional([*inputs((None, 4)), layer], [["x0", 0, 0]], [["y", 0, 0]])))
 
 
 def test_open_sizes_are_those_of_the_samples() -> None:

@@ -37,6 +37,16 @@ MASKED = frozenset(
 """Layers that skip masked time steps."""
 UNMASKED = frozenset({"Flatten", "Lambda"})
 """Layers whose result has no mask."""
+FOR_ALL_SIZES = (
+    "is not supported",
+    "whose call is Python code",
+    "is called in training mode",
+    "leaves out steps by a mask",
+    "is quantized as",
+    "computes in",
+    *REFUSED.values(),
+)
+"""Texts of errors that no size of an input can avoid."""
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from relay.frontend.importing.problems import Problems
 from relay.frontend.importing.sizes import Sizes, sized, sizes_known, symbols_of
 from relay.frontend.keras.archive import CONTAINERS, Archive, layers_of
 from relay.frontend.keras.builder import Importer
-from relay.frontend.keras.conversion import Conversion, histories
+from relay.frontend.keras.conversion import FOR_ALL_SIZES, Conversion, histories
 from relay.frontend.keras.node import DTYPES, is_list
 from relay.module import IRModule
 from relay.signature import TensorInfo
@@ -123,7 +123,7 @@ def _module(archive: Archive, images: int | None, shapes: object) -> IRModule:
     for info in infos:
         conversion.built.append(importer.entry_argument(info))
         conversion.built[-1].name_hint = value_name(info.name)
-    with sizes_known(inputs, file, lambda: conversion.built, ["is not supported"]):
+    with sizes_known(inputs, file, lambda: conversion.built, FOR_ALL_SIZES):
         results = conversion.model(model, "", [*conversion.built], file)
         problems.raise_all()
     if not results:
