@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import relay
+from relay import signature
 from relay.__main__ import main
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
@@ -78,6 +79,13 @@ def test_no_sizes_are_asked_for_if_none_helps(kind: str, config: Json, keywords:
     layer = row(kind, {"name": "y", **config}, [{"args": [tensor("x0", shape=(None, 4))], "kwargs": keywords}])
     with pytest.raises(Unsupported, match=what):
         from_keras(archive(functional([*inputs((None, 4)), layer], [["x0", 0, 0]], [["y", 0, 0]])))
+
+
+def test_a_layer_has_the_name_of_its_row_if_its_configuration_has_none() -> None:
+    layer = row("Flatten", {"name": "y"}, [{"args": [tensor("x0", shape=(2, 4))], "kwargs": {}}])
+    del layer["config"]["name"]
+    module = from_keras(archive(functional([*inputs((2, 4)), layer], [["x0", 0, 0]], [["y", 0, 0]])))
+    assert signature.read(module.functions["main"])[1][0].name == "y"
 
 
 def test_open_sizes_are_those_of_the_samples() -> None:

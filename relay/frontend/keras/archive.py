@@ -72,8 +72,13 @@ def snake_case(name: str) -> str:
 
 
 def layers_of(model: Json) -> list[Json]:
-    """The layers and operations of a Functional or Sequential model."""
-    return cast("list[Json]", model["config"]["layers"])
+    """The layers and operations of a Functional or Sequential model. Some operations have their name beside their
+    configuration only (ExtractPatches): it is entered into the configuration."""
+    rows = cast("list[Json]", model["config"]["layers"])
+    for row in rows:
+        if "name" in row:
+            row["config"].setdefault("name", row["name"])
+    return rows
 
 
 def with_paths(model: Json, path: str) -> Iterator[tuple[Json, str]]:
