@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
-from relay.files import name_of
+from relay.files import NamedBytes, name_of
 from relay.frontend.importing.formats import FORMATS, KNOWN, importable, live
 from relay.module import IRModule, read_module
 
@@ -86,12 +86,12 @@ def _text(file: str) -> IRModule:
 
 def saved_model(model: object) -> str | bytes:
     """The path of a model file, or its bytes; a Keras model, PyTorch program or ONNX ModelProto in memory is saved to
-    bytes. Raises InvalidArgument for any other object."""
+    bytes with its name. Raises InvalidArgument for any other object."""
     if isinstance(model, bytes):
         return model
     if module := live(model):
         saved: Callable[[object], tuple[bytes, str]] = import_module(f"{__name__}.{module}").saved
-        return saved(model)[0]
+        return NamedBytes(*saved(model))
     if not isinstance(model, str | PathLike):
         hint = "import a model with relay.frontend, or give its path or bytes"
         raise InvalidArgument("model", f"{shown(model)} is no module and no file", hint)

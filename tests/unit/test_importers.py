@@ -20,6 +20,7 @@ from relay.compile.entry import build
 from relay.dialects.attributes import ints
 from relay.dialects.relay import AbsOp, ReshapeOp, TransposeOp
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.files import name_of
 from relay.frontend import from_onnx, from_pytorch, from_tflite, import_model, saved_model
 from relay.frontend.importing.formats import FORMATS, detect
 from relay.module import IRModule
@@ -27,6 +28,7 @@ from relay.tools.relay_opt import main
 from tests.numeric.litert_models import Case, joined
 from tests.numeric.torch_programs import archive, invoke, tensor
 from tests.unit.importer_message_cases import f32
+from tests.unit.keras_message_cases import Model
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits_int8.tflite"
 
@@ -468,3 +470,16 @@ def test_a_file_that_cannot_be_read_is_told_by_its_name(name: str, said: str, tm
 
 def test_the_importers_are_listed():
     assert {"from_tflite", "import_model", "supported_operators"} <= {*dir(frontend)}
+
+
+def test_a_model_in_memory_is_saved_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that `build` names it in errors, as its importer does, instead of `<bytes>`."""
+
+    def save(self: object, path: Path) -> None:
+        path.write_bytes(b"a model")
+
+    live = Model()
+    monkeypatch.setattr(Model, "save", save)
+    monkeypatch.setattr(live, "built", True)
+    assert saved_model(live) == b"a model"
+    assert name_of(saved_model(live)) == "live"
