@@ -148,7 +148,7 @@ MODELS: dict[str, bytes] = {
     "cannot be read: ValueError": one("Rescaling", LINE, scale=[[1], [1, 2]], offset=0),
     "a result would have the shape": one("UpSampling1D", LINE, size=1 << 50),
     "is quantized as float8": graph("Dense", dtype=policy(mode="float8")),
-    "computes in mixed_float16": graph("Dense", dtype=policy(name="mixed_float16")),
+    "computes in mixed_float16; build the model again": graph("Dense", dtype=policy(name="mixed_float16")),
     "multiplies floats by int8 weights": edited("int8_dense", quantization_config={"config": {}}),
     "has codes in [-8, 7]": edited(
         "int8_dense",

@@ -210,7 +210,8 @@ def _check_types(layer: Layer) -> None:
         if key == "mode" and found != "int8":
             raise layer.unsupported(f"is quantized as {found[:40]}", "int8 is supported: model.quantize('int8')")
         if key != "mode" and found != "float32" and layer.kind != "InputLayer" and not layer.kind.startswith("ops."):
-            raise layer.unsupported(f"computes in {found[:40]}", "load the model with the dtype policy float32")
+            hint = "build the model again with the dtype policy float32, and set_weights(this_model.get_weights())"
+            raise layer.unsupported(f"computes in {found[:40]}", hint)
 
 
 def _policies(given: object) -> Iterator[tuple[str, str]]:
