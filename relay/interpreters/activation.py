@@ -49,11 +49,15 @@ def total(x: Array, axis: int) -> Array:
 
 
 def log_softmax(op: relay.LogSoftmaxOp, x: Array) -> Array:
+    if not x.size:
+        return x
     centred = x - x.max(axis=op.along, keepdims=True)
     return centred - log(total(exp(centred), op.along))
 
 
 def fast_softmax(op: relay.FastSoftmaxOp, x: Array) -> Array:
+    if not x.size:
+        return x
     powers = exp(x - x.max(axis=op.along, keepdims=True))
     return powers / total(powers, op.along)
 

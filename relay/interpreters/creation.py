@@ -3,6 +3,8 @@ sums, masks."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from relay.dialects import relay
@@ -85,7 +87,7 @@ def diagonal_places(op: relay.MatrixSetDiagOp) -> tuple[Array, Array]:
 
 def matrix_set_diag(op: relay.MatrixSetDiagOp, x: Array, diagonal: Array) -> Array:
     inside, at = diagonal_places(op)
-    flat = diagonal.reshape(*x.shape[:-2], -1)
+    flat = diagonal.reshape(*x.shape[:-2], math.prod(diagonal.shape[x.ndim - 2 :]))
     return np.where(inside, flat[..., at], x)
 
 

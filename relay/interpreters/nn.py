@@ -178,6 +178,8 @@ def channels_last(meaning: Callable[[Any, Array], Array]) -> Meaning:
 
 def softmax(op: relay.SoftmaxOp, data: Array) -> Array:
     """Softmax, with sums added in the order of the elements as in TFLite's reference kernel."""
+    if not data.size:
+        return data
     axis = op.axis.value.data
     powers = exp((data - data.max(axis=axis, keepdims=True)) * to_numpy(op.beta).astype(data.dtype))
     return powers / np.cumsum(powers, axis=axis, dtype=data.dtype).take([-1], axis)

@@ -189,6 +189,8 @@ def softmax_exp_table(multiplier: int, shift: int) -> npt.NDArray[np.int32]:
 
 
 def softmax(op: qnn.SoftmaxOp, x: Array) -> Array:
+    if not x.size:
+        return x
     if x.dtype.itemsize == 2:
         return softmax16(op, x)
     table = softmax_exp_table(number(op.multiplier), number(op.shift))
@@ -209,6 +211,8 @@ def softmax_powers(scale: np.float32, length: int) -> Array:
 
 
 def table_softmax(op: qnn.TableSoftmaxOp, x: Array) -> Array:
+    if not x.size:
+        return x
     difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
     power = softmax_powers(np.float32(single(op.input_scale)), max(x.shape[-1], 1))[difference + 255]
     # add in the order of the elements; np.add.reduce uses another order
