@@ -129,6 +129,13 @@ func.func @requantize(%x: tensor<4xi32>) {
 }
 
 // -----
+// error: qnn.requantize: shift must lie in -31..14
+func.func @requantize(%x: tensor<4xi64>) {
+  %r = qnn.requantize %x {input_scale = 1.0 : f32, output_scale = 1.0 : f32, output_zero_point = 0 : i32, multiplier = 1073741824 : i32, shift = 15 : i32, out_dtype = i16} : (tensor<4xi64>) -> tensor<4xi16>
+  func.return
+}
+
+// -----
 // error: qnn.requantize: shift must lie in -31..30
 func.func @requantize(%x: tensor<4xi32>) {
   %r = qnn.requantize %x {input_scale = 1.0 : f32, output_scale = 1.0 : f32, output_zero_point = 0 : i32, multiplier = 1073741824 : i32, shift = 31 : i32, out_dtype = i8} : (tensor<4xi32>) -> tensor<4xi8>

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import WeightAttr, to_numpy
-from relay.dialects.op import axis_of, broadcast, is_code, rank, require, shape
+from relay.dialects.op import axis_of, broadcast, is_code, rank, require, shape, tensor
 from relay.dialects.relay.fixed_point import ROUNDINGS
 
 FloatParameter = FloatAttr | WeightAttr | DenseIntOrFPElementsAttr | DenseResourceAttr
@@ -60,7 +60,9 @@ def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, 
         positive = numbers >= 0 if dead else numbers > 0
         require(bool(np.isfinite(numbers).all() and positive.all()), f"{op.name}: {what} must be positive")
     if what == "shift":
-        require(bool(((numbers >= -31) & (numbers <= 30)).all()), f"{op.name}: shift must lie in -31..30")
+        # sums of 64 bits are shifted to the right by 15 - shift, at least one bit for the half that is added
+        most = 14 if tensor(data).element_type == i64 else 30
+        require(bool(((numbers >= -31) & (numbers <= most)).all()), f"{op.name}: shift must lie in -31..{most}")
 
 
 def code(op: Operation, type: Attribute, *widths: int) -> Attribute:

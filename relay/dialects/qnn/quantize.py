@@ -96,7 +96,7 @@ class RequantizeOp(OneResultOp):
     `real_multiplier`, or `input_scale / output_scale` where it is absent; both saturate to i32. `input` is i32, codes,
     or i64 (sums of 16-bit convolutions). For i64, the fixed-point rounding is always
     `rescale(x) = i32((x * m + 2^(14-shift)) >> (15-shift))`, which wraps, with m =
-    `min((multiplier + 2^15) >> 16, 0x7FFF)`.
+    `min((multiplier + 2^15) >> 16, 0x7FFF)`; so shift is at most 14.
     """
 
     name = "qnn.requantize"
