@@ -9,7 +9,7 @@ from relay.doors import door
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from relay import byoc, errors, frontend, interpreters, qnn, quantize, runtime, transform
+    from relay import byoc, errors, frontend, interpreters, qnn, quantize, runtime, transform, validation
     from relay.byoc.composition import build_external_compiler
     from relay.compile.entry import build
     from relay.compile.pipeline import default_pipeline, optimize
@@ -40,10 +40,11 @@ __getattr__, __dir__ = door(__name__, {
     "relay.quantize": "quantize=",
     "relay.runtime": "runtime=",
     "relay.transform": "transform=",
+    "relay.validation": "validation=",
 })  # fmt: skip
 
 __all__ = [
     "BuildConfig", "IRModule", "InvalidArgument", "Malformed", "Records", "RelayError", "Unsupported", "__version__",
     "build", "build_external_compiler", "byoc", "compare", "default_pipeline", "errors", "frontend", "interpreters",
-    "optimize", "qnn", "quantize", "runtime", "transform", "tune",
+    "optimize", "qnn", "quantize", "runtime", "transform", "tune", "validation",
 ]  # fmt: skip

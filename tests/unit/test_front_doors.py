@@ -27,6 +27,12 @@ def test_modules_are_up_to_date():
     assert not stale, "these are stale: run python docs/generate.py"
 
 
+def test_packages_that_pages_name():
+    """`relay.validation.certify` is what docs/certificates.md calls."""
+    code = "import relay; relay.validation.certify, relay.runtime.load, relay.frontend.from_tflite"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
 @pytest.mark.filterwarnings("ignore:.* is deprecated")
 def test_every_name_is_there():
     for path in modules():
