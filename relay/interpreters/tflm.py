@@ -30,6 +30,8 @@ from relay.interpreters.meaning import number
 INTEGER_BITS = 4
 """The integer bits of the 8-bit functions' fixed-point argument, which is in Q4.27."""
 CODES16 = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
+MOST_STEPS = 1 << 30
+"""A multiplier of a 16-bit function's codes, for which each but 0 is at an end of the table."""
 STEPS = 24
 """The number of table entries for an interval of length 1."""
 
@@ -104,7 +106,7 @@ def steps_of_scale(scale: np.float32, most: int) -> tuple[int, int]:
     factor, shift = float(scale) * 4096.0 * 3.0, 0
     while factor <= 32767.0 / 2.0 and shift <= 30:
         factor, shift = factor * 2, shift + 1
-    return int(factor), shift
+    return int(min(factor, MOST_STEPS)), shift
 
 
 def curve16(op: qnn.QnnUnaryOp) -> npt.NDArray[np.int16]:

@@ -138,6 +138,14 @@ def test_where_litert_leaves_numbers_undefined(
     assert f"| {operators} | {types} | " in SUPPORT
 
 
+@pytest.mark.parametrize("scale", [1e12, 3e38])
+@pytest.mark.parametrize(("kind", "ends"), [("LOGISTIC", (0, 16384, 32767)), ("TANH", (-32768, 0, 32767))])
+def test_functions_of_words_saturate(kind: str, ends: tuple[int, int, int], scale: float) -> None:
+    """Where LiteRT's product leaves 32 bits, and one of 64 bits would overflow, too."""
+    case, (x,) = function16(kind, scale)
+    np.testing.assert_allclose(run(from_tflite(case.model()), [x])[0], np.choose(np.sign(x) + 1, ends), atol=1)
+
+
 def quantised_in_runs(kind: str, rng: np.random.Generator) -> tuple[Case, list[int]]:
     """A layer of floats by int8 weights, and the shape of its data."""
     rows, depth, units = (int(d) for d in rng.integers(1, [4, 40, 6]))
