@@ -105,6 +105,7 @@ def recurrent(kind: str, changed: Mapping[int, T] = {}, **values: object) -> Non
 ROWS, WIDE = T(np.ones((2, 2), np.int32), "int32"), "UNIDIRECTIONAL_SEQUENCE_LSTM"
 RECURRENT: dict[str, Callable[[], None]] = {
     "the activation is SIGN_BIT": lambda: recurrent("RNN", fusedActivationFunction=5),
+    "LSTM 'out0': an LSTM without an activation": lambda: recurrent("LSTM", fusedActivationFunction=0),
     "LSTM 'out0': takes no INT16": lambda: recurrent("LSTM", {13: T(np.ones(2), "int16")}),
     "RNN 'out0': takes no INT32": lambda: recurrent("RNN", {1: ROWS}),
     "steps: 1 to 1024 are unrolled": lambda: recurrent(

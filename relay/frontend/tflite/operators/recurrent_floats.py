@@ -123,6 +123,8 @@ class Lstm:
 
     def __init__(self, importer: Importer, node: Node, slots: Slots) -> None:
         self.make, self.importer, self.node, self.slots = Builder(importer, node), importer, node, slots
+        if self.make.activation == "NONE":  # LiteRT multiplies the output gate by the candidate, not by the cell state
+            raise node.unsupported("an LSTM without an activation; TANH is the usual one")
         self.coupled = node.optional(slots.kernel) is None
         self.gates = range(1 if self.coupled else 0, 4)
         self.kernels = [node.input(slots.kernel + gate) for gate in self.gates]
