@@ -39,6 +39,7 @@ def litert() -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
 
 
+COMPARISONS = "EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL"
 SCALES = ((0.0021, 1.0), (0.0019, 1.0), (1e-4, 1.0), (1e-6, 3.0), (2e-9, 1e-8), (1e-7, 1e-3))
 """The first two are a shift of 15 and one of 16."""
 
@@ -108,6 +109,12 @@ def dense(dtype: str, scale: float) -> tuple[Case, list[Array]]:
     return case, [EVERY[dtype][:, None]]
 
 
+def comparison(dtype: str, scale: float) -> tuple[Case, list[Array]]:
+    _, feeds = subtraction(dtype, 1.0)
+    tensors = [T([4096], dtype, step) for step in (scale, 0.01)]
+    return Case("LESS", tensors, [T([4096], "bool")], "LessOptions", {}, 2), feeds
+
+
 UNDEFINED = [
     ("FULLY_CONNECTED", "int8, int16", dense("int8", 7.6e-6), dense("int8", 7.5e-6)),
     ("FULLY_CONNECTED", "int8, int16", dense("int16", 1.95e-3), dense("int16", 1.93e-3)),
@@ -122,6 +129,10 @@ UNDEFINED = [
     ("SUB", "int8, uint8", subtraction("int8", 2.0**-18.9), subtraction("int8", 2.0**-19.1)),
     ("SUB", "int8, uint8", subtraction("uint8", 2.0**-18.9), subtraction("uint8", 2.0**-19.1)),
     ("SUB", "int16", subtraction("int16", 2.0**-13.9), subtraction("int16", 2.0**-14.1)),
+    *(
+        (COMPARISONS, "int8, uint8, int16", comparison(dtype, 0.999), comparison(dtype, 2.5))
+        for dtype in ("int8", "uint8")
+    ),
     ("GELU", "int8, uint8", gelu("uint8", 1e-8), gelu("uint8", 1e-20)),
 ]
 """Rows of docs/support.md: a model this side of the bound, and one beyond it."""
@@ -264,7 +275,7 @@ AT_EDGES = {
     "ADD": (binary, infinity), "SUB": (binary, infinity), "MUL": (binary, infinity), "DIV": (binary, infinity),
     "MAXIMUM": (binary, nan), "MINIMUM": (binary, nan), "REDUCE_MAX": (reduction, nan, infinity),
     "REDUCE_MIN": (reduction, nan, infinity), "MAX_POOL_2D": (pool, nan, infinity),
-    "AVERAGE_POOL_2D": (pool, infinity), "LOGISTIC": (unary, denormal),
+    "AVERAGE_POOL_2D": (pool, infinity), "L2_POOL_2D": (pool, infinity), "LOGISTIC": (unary, denormal),
     "SUM": (reduction,), "MEAN": (reduction,), "TANH": (unary,), "RELU": (unary,), "LOG": (unary,), "SQRT": (unary,),
 }  # fmt: skip
 """Models of floats at the edges, and which differences docs/support.md names."""
