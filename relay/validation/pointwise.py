@@ -106,9 +106,9 @@ def unary(kernel: Kernel, channels: int) -> list[Array]:
     column = np.ascontiguousarray(np.broadcast_to(codes[:, None], (count, channels)))
     try:
         values = program.evaluate({**kernel.call.constants, number: column})
+        return [np.broadcast_to(values[result], (count, channels)) for result in program.results]
     except ValueError:
         raise NoTail("has parameters of other shapes") from None
-    return [np.broadcast_to(values[result], (count, channels)) for result in program.results]
 
 
 def expect(kernel: Kernel, expected: list[Array], when: str) -> None:
