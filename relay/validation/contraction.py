@@ -164,7 +164,7 @@ class Product:
                 self.start, self.base, self.channel = array, array.copy(), channel
                 if self.adds():
                     return
-        if starts:
+        if starts and lives.any():
             raise Differs("what is added to the constants that sums start with is not added to the sums")
         raise NoTail("has no constant that is seen to be added to its sums")
 
