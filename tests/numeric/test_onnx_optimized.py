@@ -20,6 +20,7 @@ from relay.errors import Unsupported  # noqa: E402
 from relay.frontend import from_onnx  # noqa: E402
 from relay.interpreters import run  # noqa: E402
 from relay.transform import FoldConstant, FoldScaleAxis, SimplifyInference  # noqa: E402
+from tests.numeric.onnx_quantised import SATURATES  # noqa: E402
 from tests.numeric.test_onnx_models import FLOATS, MODELS  # noqa: E402
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -34,6 +35,8 @@ QUANTISED = (
     "ultraface_slim_qoperator_u8u8",
 )
 """Not the one of 16 bits, which ONNX Runtime computes in floats."""
+SIGNED = {"bert_tiny_dynamic_int8", "bert_tiny_qdq", "shufflenet_randomw_qoperator", "ultraface_slim_qdq_u8s8"}
+"""Those with weights of int8, by which ONNX Runtime's products saturate on some processors."""
 LAYOUTS_OF_THE_MACHINE = ("com.microsoft.nchwc",)
 
 
@@ -267,6 +270,8 @@ def test_an_export_at_each_level(level: str, tmp_path: Path) -> None:
 def test_models_at_each_level(name: str, level: str, tmp_path: Path) -> None:
     if not MODELS.is_dir():
         pytest.skip("the models are not here")
+    if name in SIGNED and SATURATES:
+        pytest.skip("ONNX Runtime's sums of products by int8 saturate on this processor")
     graph = onnx.ModelProto.FromString((MODELS / f"{name}.onnx").read_bytes()).graph
     held = {each.name for each in graph.initializer}
     with np.load(MODELS / f"golden/{name}.npz") as golden:
