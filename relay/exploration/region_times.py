@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from relay.byoc.compiler import Refusal
 from relay.byoc.partitioning.offers import Offer
 from relay.byoc.partitioning.planning import NUMBER
 from relay.byoc.partitioning.prune_regions import release
@@ -34,26 +35,29 @@ class RegionTimes:
 
     def __init__(self, module: ModuleOp) -> None:
         self.module = module
-        self.unknown = ""
         self.target = spelled(target_of(module) if ATTRIBUTE in module.attributes else resolve("llvm"))
 
     @property
     def whole(self) -> float:
-        return self.kept("host", IRModule(self.module.clone()))
+        return self.on_host(IRModule(self.module.clone()))
 
     def host(self, ops: Sequence[Operation]) -> float:
-        return self.kept("host", alone(ops, self.module.attributes, opened=True))
+        return self.on_host(alone(ops, self.module.attributes, opened=True))
 
-    def region(self, offer: Offer, ops: Sequence[Operation]) -> float | None:
+    def on_host(self, module: IRModule) -> float:
+        """The microseconds of one run of the module on the host; infinite if it cannot be built or run."""
+        found = self.kept("host", module)
+        return inf if isinstance(found, Refusal) else found
+
+    def region(self, offer: Offer, ops: Sequence[Operation]) -> float | Refusal:
         name, options = offer.compiler.name, read(self.module).get(offer.compiler.name, {})
         module = alone(ops, self.module.attributes)
-        found = self.kept(f"{name} {offer.compiler.version} {sorted(options.items())}", module)
-        return None if found == inf else found
+        return self.kept(f"{name} {offer.compiler.version} {sorted(options.items())}", module)
 
-    def kept(self, what: str, module: IRModule) -> float:
+    def kept(self, what: str, module: IRModule) -> float | Refusal:
         """The microseconds of one run of the module, read from the cache or measured and stored there. `what`, a part
         of the cache's key, names what runs the module: "host", or an external compiler with its version and options.
-        Infinite if the module cannot be built or run."""
+        A refusal if the module cannot be built or run."""
         for op in module.op.walk():
             op.attributes.pop(NUMBER, None)
         key, records = key_of("time", what, module.to_text(weights=True), self.target), store()
@@ -63,8 +67,7 @@ class RegionTimes:
             executable = build(module, self.target)
             found = min(Latency()(executable) for _ in range(ROUNDS)) * 1e6
         except RelayError as error:
-            self.unknown = f"it cannot be measured here: {error}"
-            return inf
+            return Refusal(f"it cannot be measured here: {error}")
         if records is not None:
             records.put(key, repr(found).encode())
         return found

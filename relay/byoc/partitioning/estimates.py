@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from relay.byoc.compiler import Refusal
 from relay.byoc.partitioning.offers import Offer
 from relay.byoc.partitioning.planning import NUMBER, number_of
 from relay.byoc.partitioning.scope import eligible, opened
@@ -26,13 +27,14 @@ from relay.transforms.fuse_ops import FuseOps
 from relay.transforms.location import node_of
 from relay.transforms.simplify import Simplify
 
+UNKNOWN = Refusal("its cost is not known: choose=measured finds it")
+
 
 class Estimates:
     """Estimated costs, in microseconds, by which partitioning chooses regions: of ops on the host, computed for the
     given module when the object is created, and of regions of external compilers."""
 
     estimates = True
-    unknown = "its cost is not known: choose=measured finds it"
 
     def __init__(self, module: ModuleOp) -> None:
         self.microseconds = host_microseconds(module)
@@ -45,8 +47,9 @@ class Estimates:
         known = self.microseconds
         return inf if known is None else sum(known.get(number_of(op), 0.0) for op in opened(ops))
 
-    def region(self, offer: Offer, ops: Sequence[Operation]) -> float | None:
-        return offer.cost_of(ops)
+    def region(self, offer: Offer, ops: Sequence[Operation]) -> float | Refusal:
+        cost = offer.cost_of(ops)
+        return UNKNOWN if cost is None else cost
 
 
 def host_microseconds(module: ModuleOp) -> dict[int, float] | None:

@@ -38,9 +38,10 @@ def find(block: Block, offer: Offer) -> list[tuple[Entry, Match]]:
                 for taken in answer.ops:
                     del free[taken]
             elif isinstance(answer, Refusal):
-                foreigners = [f"{entry.name}: {other[each]}" for each in answer.ops if each in other]
+                foreigners = (f"{entry.name}: {other[each]}" for each in answer.ops if each in other)
+                reason = next(foreigners, answer.reason)
                 for each in answer.ops:
-                    refused.setdefault(each, *foreigners[:1] or [answer.reason])
+                    refused.setdefault(each, reason)
     for op, reason in refused.items():
         if op in free or op in other:
             refuse(op, offer.compiler.name, reason)

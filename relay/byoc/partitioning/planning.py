@@ -17,6 +17,7 @@ from typing import Protocol
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
+from relay.byoc.compiler import Refusal
 from relay.byoc.partitioning.offers import Compilers, Offer
 from relay.byoc.partitioning.prune_regions import release
 from relay.byoc.partitioning.refusals import ask, asked, reasons, refuse
@@ -42,9 +43,6 @@ class Prices(Protocol):
     """Whether costs are estimated by formulas, so that thousands can be evaluated, instead of measured, which takes
     seconds for each."""
 
-    unknown: str
-    """The reason why the last region of unknown cost has none."""
-
     @property
     def whole(self) -> float:
         """The time that the host alone needs for the module; infinite if unknown."""
@@ -54,8 +52,9 @@ class Prices(Protocol):
         """The time in microseconds that the host needs for these ops."""
         ...
 
-    def region(self, offer: Offer, ops: Sequence[Operation]) -> float | None:
-        """The time that a compiler needs for a region, including transfers and the call; None if unknown."""
+    def region(self, offer: Offer, ops: Sequence[Operation]) -> float | Refusal:
+        """The time that a compiler needs for a region, including transfers and the call; if it is unknown, the reason
+        for that."""
         ...
 
 
@@ -166,15 +165,18 @@ def priced(module: ModuleOp, compilers: Compilers, prices: Prices) -> Plan:
             units.update(dict.fromkeys(map(number_of, ops), ops))
         offer = compilers.of([region.compiler.data])[0]
         cost, host = prices.region(offer, [region]), prices.host([region])
-        gain = -inf if cost is None else 0.0 if cost == host else host - cost
+        if isinstance(cost, Refusal):
+            gain, why = -inf, cost.reason
+        else:
+            gain = 0.0 if cost == host else host - cost
+            why = f"the region takes {cost:.4g} us, on the host {host:.4g} us"
         unpruned += gain
         if gain > 0:
             saved += gain
             continue
-        why = f"the region takes {cost:.4g} us, on the host {host:.4g} us" if cost is not None else prices.unknown
         for op in opened([region]):
             refuse(op, offer.compiler.name, why)
-        if cost is not None or isfinite(host):
+        if not isinstance(cost, Refusal) or isfinite(host):
             release(region)
     return Plan(module, saved, unpruned, units)
 
@@ -201,8 +203,10 @@ def best_runs(
                     break
                 last = max(last, *places[unit])
                 run[unit] = None
-                if last == at and (cost := prices.region(offer, [op for unit in run for op in unit])) is not None:
-                    ends[at].append((start, cost, name))
+                if last == at:
+                    cost = prices.region(offer, [op for unit in run for op in unit])
+                    if not isinstance(cost, Refusal):
+                        ends[at].append((start, cost, name))
     best = [0.0]
     took: list[tuple[int, str]] = []
     for at, number in enumerate(row):
