@@ -30,7 +30,7 @@ from relay.compile.progress import Update, bar, unseen
 from relay.compile.records import Records
 from relay.compile.reimported import named_sizes, reimported
 from relay.compile.request import Recipe, Request
-from relay.compile.work import work_of, work_of_kernels
+from relay.compile.work import Work, work_of
 from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
@@ -65,7 +65,7 @@ class Building(Runner):
     def __init__(self, module: IRModule, code: Compilation, described: Signature, recipe: Recipe, progress: Update):
         super().__init__(module.op, **defaults_of(code.target))
         self.code, self.described, self.recipe = code, described, recipe
-        self.work = work_of(module)
+        self.work: Work = {}
         self.key: str | None = None  # of what is left to build after external compilers
         self.progress, self.done = progress, 1
         self.claims = Claims()
@@ -82,7 +82,7 @@ class Building(Runner):
                 self.described = signature.read(function)
             elif signature.INPUTS in function.attributes:
                 self.described = signature.read(function)
-            self.work = {**self.work, **work_of_kernels(self.mod)}
+            self.work = {**self.work, **work_of(self.mod)}
             self.claims = backend_of(self.code.target).prepare(self.mod, self.code)
         if self.shorter is not None and isinstance(step, Legalize):
             self.tables = tables_of_lengths(self.mod.op, self.recipe.length)
