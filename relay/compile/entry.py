@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from relay.runtime import Executable
     from relay.target import Target
 
+IMPORTER = ("batch", "shapes", "outputs", "numerics", "custom_ops")
+"""The arguments of `build` that are options of the importer, where the model is a file."""
+
 
 def build(
     mod: IRModule | ModuleOp | str | PathLike[str] | bytes | bytearray | memoryview | object,
@@ -82,17 +85,11 @@ def build(
     if numerics in ("strict", "relaxed"):
         what = f"{numerics!r} is no runtime whose integers are computed"
         raise InvalidArgument("numerics", what, f"of external compilers, write exact={numerics == 'strict'}")
-    given = {
-        "batch": whole(batch),
-        "shapes": shapes,
-        "outputs": outputs,
-        "numerics": numerics,
-        "custom_ops": custom_ops,
-    }
-    asked = {name: value for name, value in given.items() if value is not None}
+    given = zip(IMPORTER, (whole(batch), shapes, outputs, numerics, custom_ops), strict=True)
+    asked = {name: value for name, value in given if value is not None}
     if asked:
         if isinstance(mod, str | bytes | PathLike):
-            frontend = _with_options(frontend, asked)
+            frontend = with_options(frontend, asked)
         else:
             from relay.compile.dynamic import with_sizes
 
@@ -124,7 +121,8 @@ def _found_or_built(request: Request) -> Executable:
 
 
 def _file_or_module(mod: object) -> IRModule | ModuleOp | str | PathLike[str] | bytes:
-    """The module of a path of MLIR text, and the bytes of a model in memory; anything else as it is."""
+    """Parse the file of a path that ends in `.mlir`, and save a model in memory to bytes; return other arguments
+    unchanged."""
     if isinstance(mod, bytearray | memoryview):
         return bytes(cast(bytearray, mod))
     if isinstance(mod, str | PathLike):
@@ -177,7 +175,7 @@ MOST_LEFT = 400_000
 about the number that the build of a small network leaves."""
 
 
-def _with_options(frontend: object, asked: Mapping[str, object]) -> Any:
+def with_options(frontend: object, asked: Mapping[str, object]) -> Any:
     """Merge the importer's options with those given as arguments of `build`; one given in both places is an error. A
     value that is not a mapping is returned unchanged."""
     if frontend is not None and not isinstance(frontend, Mapping):

@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from relay.arguments import shown
-from relay.compile.entry import build
+from relay.compile.entry import IMPORTER, build, with_options
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.exploration.intermediates import Point, observed
@@ -32,8 +32,6 @@ NAMES = ("litert", "onnxruntime", "interpreter")
 """The names of the references that `compare` knows."""
 TOLERANCE = 1e-5
 """The default tolerance for floats, relative to the largest magnitude in a tensor."""
-IMPORTER = ("batch", "shapes", "outputs", "numerics", "custom_ops")
-"""The options of `relay.build` that importers of files have."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,7 @@ def compare(
     if path is not None:
         imported = {name: value for name, value in options.items() if name in IMPORTER}
         plain = {name: value for name, value in options.items() if name not in IMPORTER}
-        frontend = {**imported, **(frontend or {})}
+        frontend = with_options(frontend, imported)
     module: IRModule | None = None
     if isinstance(model, Executable):
         executable = model
