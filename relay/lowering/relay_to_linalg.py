@@ -10,7 +10,7 @@ from math import prod
 from xdsl.context import Context
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from relay.dialects import relay
@@ -178,11 +178,9 @@ class FunctionLowering:
         return new.results
 
     def kept(self, e: Emitter, op: Operation) -> Sequence[SSAValue]:
-        """Emit an op of stage 2 as it is, after the values from outside that it and its body use."""
-        for inner in op.walk():
-            for value in inner.operands:
-                if isinstance(value.owner, Operation) and not op.is_ancestor(value.owner):
-                    self.value(value)
+        """Copy an op of `linalg` or `tensor`. Values from outside that it and its body use are emitted before it."""
+        for value in from_outside(op):
+            self.value(value)
         new = op.clone(self.values)
         e.block.add_op(new)
         return new.results
@@ -190,9 +188,8 @@ class FunctionLowering:
     def control(self, e: Emitter, op: scf.IfOp | scf.WhileOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """Emit a conditional or a loop whose blocks are lowered; values from outside that the blocks use are emitted
         before it."""
-        inside = set(op.walk())
-        for value in [value for inner in inside for value in inner.operands]:
-            if isinstance(value.owner, Operation) and value.owner not in inside and value.owner.name != CONSTANT:
+        for value in from_outside(op):
+            if value.owner.name != CONSTANT:
                 self.value(value)
         regions: list[Region] = []
         for region in op.regions:
@@ -212,6 +209,13 @@ class FunctionLowering:
         new.location = op.location
         e.block.add_op(new)
         return new.results
+
+
+def from_outside(op: Operation) -> list[OpResult]:
+    """The results of other ops that an op and the ops in its regions use, in the order of their uses."""
+    inside = set(op.walk())
+    used = (value for inner in op.walk() for value in inner.operands)
+    return [value for value in used if isinstance(value, OpResult) and value.owner not in inside]
 
 
 DYNAMIC = "give the inputs a static shape, or relay.build a batch=N for tensor<?x...>, or names: shapes={'x': ('n', 4)}"
