@@ -39,7 +39,7 @@ class PlanMemory(Pass):
     before it is read (`relay.lowering.overlap`). The kernel's `relay.overlapping` lists such arguments. A kernel's
     scratch memory becomes its last argument. The module's attribute `relay.constants` lists the constants (name,
     offset, value) and `relay.buffers` the plan: of `@main`, or of the last public function if there is no `@main`. A
-    module that has such a list stays as it is.
+    module that has `relay.constants` already is not changed.
     """
 
     name = "plan-memory"

@@ -123,13 +123,16 @@ def is_torch(model: object) -> bool:
 
 def live(model: object) -> str:
     """The module of `relay.frontend` whose function `saved` gives the bytes of a model in memory; "" for an object that
-    is none. Determined without importing a framework."""
+    is no such model. The object's class tells, so that no framework is imported."""
     if is_keras_model(model):
         return "keras.import_graph"
-    return "torch.import_graph" if is_torch(model) else "onnx.wire" if is_model_proto(model) else ""
+    if is_torch(model):
+        return "torch.import_graph"
+    return "onnx.wire" if is_model_proto(model) else ""
 
 
 def is_model_proto(model: object) -> bool:
+    """Whether the object is an ONNX model in memory, determined without importing ONNX."""
     return type(model).__name__ == "ModelProto" and type(model).__module__.startswith("onnx.")
 
 

@@ -30,20 +30,21 @@ Kinds without an entry give 0, except ReduceMax, ReduceMin and ReduceMean."""
 
 @op(*_PLAIN, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
 def reduce(importer: Importer, node: Node) -> SSAValue:
-    value, rank, element = node.input(0), node.rank(0), importer.element(node.input(0))
+    value, element = node.input(0), importer.element(node.input(0))
     if node.kind not in _PLAIN and not importer.is_float(value):
         value = importer.cast(value, f64)  # as ONNX Runtime does, which saturates what comes out
     elif node.kind == "ReduceMean" and element == i32:
         value = importer.cast(value, i64)
-    result = _reduction(importer, node, value, rank)
+    result = _reduction(importer, node, value)
     if importer.element(result) == f64 and element != f64:
         low, high = extremes(dtype_of(element))
         result = importer.clip(result, float(low), float(high))
     return importer.cast(result, element)
 
 
-def _reduction(importer: Importer, node: Node, value: SSAValue, rank: int) -> SSAValue:
-    given = node.listed("axes", 1)
+def _reduction(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
+    """The reduction of `value`, the operator's input 0, which may have been cast."""
+    given, rank = node.listed("axes", 1), node.rank(0)
     if not given:
         if node.flag("noop_with_empty_axes"):
             return _before(importer, node.kind, value) if node.kind not in _PLAIN else value
