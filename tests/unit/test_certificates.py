@@ -485,27 +485,3 @@ def test_products_of_floats_are_compared_with_projections(name: str):
         constants.view(np.float32)[place] += np.float32(0.005)
         wrong = certify(archive.pack(with_constants(saved, constants)), first=True).wrong
         assert wrong and "not" in wrong[0]
-
-
-def test_a_constant_of_fewer_axes_is_no_contradiction():
-    """The slope of PRELU, of rank 3, for data of rank 4."""
-    mod = IRModule.parse("""
-func.func @main(%x: tensor<1x1x2x1xui8>) -> tensor<1x1x2x1xui8> {
-  %a = relay.constant dense<222> : tensor<1x1x1xui8>
-  %r = qnn.prelu %x, %a {input_scale = 0.01 : f32, input_zero_point = 159 : i32, alpha_scale = 0.002 : f32, alpha_zero_point = 149 : i32, output_scale = 0.002 : f32, output_zero_point = 122 : i32, multiplier = 1142651904 : i32, shift = 3 : i32, alpha_multiplier = 1926667392 : i32, alpha_shift = -7 : i32} : (tensor<1x1x2x1xui8>, tensor<1x1x1xui8>) -> tensor<1x1x2x1xui8>
-  func.return %r : tensor<1x1x2x1xui8>
-}""")  # noqa: E501
-    report = relay.build(mod).certify(bits=8)
-    assert report.ok and not report.wrong
-
-
-def test_sums_that_change_no_result_are_no_difference():
-    """All sums of the layer are below half a step of the result."""
-    mod = IRModule.parse("""
-func.func @main(%x: tensor<5x4xi8>) -> tensor<5x3xi8> {
-  %w = relay.constant dense<[[0, 1, 0, -1], [1, 1, 0, 0], [0, 1, -1, 0]]> : tensor<3x4xi8>
-  %s = qnn.dense %x, %w {input_scale = 0.001 : f32, input_zero_point = 4 : i32, kernel_scale = 0.001 : f32, kernel_zero_point = 0 : i32, out_dtype = i32} : (tensor<5x4xi8>, tensor<3x4xi8>) -> tensor<5x3xi32>
-  %r = qnn.requantize %s {input_scale = 0.000001 : f32, output_scale = 0.04 : f32, output_zero_point = -3 : i32, multiplier = 1759218604 : i32, shift = -15 : i32, out_dtype = i8} : (tensor<5x3xi32>) -> tensor<5x3xi8>
-  func.return %r : tensor<5x3xi8>
-}""")  # noqa: E501
-    assert not relay.build(mod).certify(bits=8).wrong
