@@ -43,8 +43,8 @@ from tests import guarded
 from tests.marks import ci
 from tests.numeric import tile_model
 from tests.numeric.compiled_modules import Net, equal
+from tests.numeric.exported import digits, golden
 from tests.numeric.test_assembly import Instruction, functions
-from tests.numeric.test_export import digits, golden
 from tests.numeric.test_schedule_attributes import with_pass
 from tests.unit.test_build import DIGITS
 
