@@ -7,23 +7,10 @@ LiteRT's own generated schema.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-Kind = Literal[
-    "bool",
-    "int8",
-    "uint8",
-    "uint16",
-    "int32",
-    "int64",
-    "uint32",
-    "uint64",
-    "float32",
-    "string",
-    "vector",
-    "table",
-    "union",
-]
+Kind = str
+"""The type of a field: that of its number, such as `int8` or `bool`, or `string`, `vector`, `table` or `union`."""
 
 
 class Field(NamedTuple):
@@ -38,10 +25,6 @@ class Field(NamedTuple):
 
 
 Fields = dict[str, Field]
-
-
-def _vector(slot: int, of: Kind) -> Field:
-    return Field(slot, "vector", of=of)
 
 
 class TensorType(NamedTuple):
@@ -85,65 +68,58 @@ WEIGHTS_FORMATS = ("DEFAULT", "SHUFFLED4x16INT8")
 LSTM_KERNELS = ("FULL", "BASIC")
 QUANTIZATION_DETAILS = ("NONE", "CustomQuantization", "BlockwiseQuantization", "MultiAxisQuantization")
 
-MODEL: Fields = {
-    "version": Field(0, "uint32"),
-    "operator_codes": _vector(1, "table"),
-    "subgraphs": _vector(2, "table"),
-    "description": Field(3, "string"),
-    "buffers": _vector(4, "table"),
-    "metadata": _vector(6, "table"),
+_ENUMS: dict[str, tuple[Kind, tuple[str, ...]]] = {
+    "Activation": ("int8", ACTIVATIONS),
+    "Details": ("uint8", QUANTIZATION_DETAILS),
+    "Dimension": ("int8", ("DENSE", "SPARSE_CSR")),
+    "LstmKernel": ("int8", LSTM_KERNELS),
+    "MirrorPadMode": ("int8", MIRROR_PAD_MODES),
+    "Padding": ("int8", PADDINGS),
+    "TensorType": ("int8", TENSOR_TYPE_NAMES),
+    "WeightsFormat": ("int8", WEIGHTS_FORMATS),
 }
-OPERATOR_CODE: Fields = {
-    "deprecated_builtin_code": Field(0, "int8"),
-    "custom_code": Field(1, "string"),
-    "version": Field(2, "int32", 1),
-    "builtin_code": Field(3, "int32"),
-}
-SUBGRAPH: Fields = {
-    "tensors": _vector(0, "table"),
-    "inputs": _vector(1, "int32"),
-    "outputs": _vector(2, "int32"),
-    "operators": _vector(3, "table"),
-    "name": Field(4, "string"),
-}
-TENSOR: Fields = {
-    "shape": _vector(0, "int32"),
-    "type": Field(1, "int8"),
-    "buffer": Field(2, "uint32"),
-    "name": Field(3, "string"),
-    "quantization": Field(4, "table"),
-    "is_variable": Field(5, "bool", False),
-    "sparsity": Field(6, "table"),
-    "shape_signature": _vector(7, "int32"),
-    "external_buffer": Field(10, "uint32"),
-}
-QUANTIZATION: Fields = {
-    "scale": _vector(2, "float32"),
-    "zero_point": _vector(3, "int64"),
-    "details_type": Field(4, "uint8", names=QUANTIZATION_DETAILS),
-    "details": Field(5, "union"),
-    "quantized_dimension": Field(6, "int32"),
-}
-BLOCKS: Fields = {
-    "scales": Field(0, "int32"),
-    "zero_points": Field(1, "int32"),
-    "block_size": Field(2, "int32"),
-    "block_shape": _vector(3, "int32"),
-}
-OPERATOR: Fields = {
-    "opcode_index": Field(0, "uint32"),
-    "inputs": _vector(1, "int32"),
-    "outputs": _vector(2, "int32"),
-    "builtin_options_type": Field(3, "uint8"),
-    "builtin_options": Field(4, "union"),
-    "custom_options": _vector(5, "uint8"),
-    "mutating_variable_inputs": _vector(7, "bool"),
-    "intermediates": _vector(8, "int32"),
-    "large_custom_options_offset": Field(9, "uint64"),
-    "large_custom_options_size": Field(10, "uint64"),
-}
-BUFFER: Fields = {"data": _vector(0, "uint8"), "offset": Field(1, "uint64"), "size": Field(2, "uint64")}
-METADATA: Fields = {"name": Field(0, "string"), "buffer": Field(1, "uint32")}
+"""The types of the numbers of enums, and the names of their values."""
+
+
+def fields_of(schema: str) -> Fields:
+    """The fields of a table, written in the order of their slots as in the schema: `name:type` or `name:type=default`;
+    `[type]` is a vector, and `_` a field that relay does not read."""
+    fields: Fields = {}
+    for slot, field in enumerate(schema.split()):
+        name, _, type = field.partition(":")
+        type, _, default = type.partition("=")
+        if type in _ENUMS:
+            kind, names = _ENUMS[type]
+            fields[name] = Field(slot, kind, names=names)
+        elif type.startswith("["):
+            fields[name] = Field(slot, "vector", of=type.strip("[]"))
+        elif type == "bool":
+            fields[name] = Field(slot, type, default == "true")
+        elif name != "_":
+            fields[name] = Field(slot, type, 0.0 if type == "float32" else int(default or 0))
+    return fields
+
+
+MODEL = fields_of(
+    "version:uint32 operator_codes:[table] subgraphs:[table] description:string buffers:[table] _ metadata:[table]"
+)
+OPERATOR_CODE = fields_of("deprecated_builtin_code:int8 custom_code:string version:int32=1 builtin_code:int32")
+SUBGRAPH = fields_of("tensors:[table] inputs:[int32] outputs:[int32] operators:[table] name:string")
+TENSOR = fields_of(
+    "shape:[int32] type:int8 buffer:uint32 name:string quantization:table is_variable:bool sparsity:table "
+    "shape_signature:[int32] _ _ external_buffer:uint32"
+)
+QUANTIZATION = fields_of(
+    "_ _ scale:[float32] zero_point:[int64] details_type:Details details:union quantized_dimension:int32"
+)
+BLOCKS = fields_of("scales:int32 zero_points:int32 block_size:int32 block_shape:[int32]")
+OPERATOR = fields_of(
+    "opcode_index:uint32 inputs:[int32] outputs:[int32] builtin_options_type:uint8 builtin_options:union "
+    "custom_options:[uint8] _ mutating_variable_inputs:[bool] intermediates:[int32] large_custom_options_offset:uint64 "
+    "large_custom_options_size:uint64"
+)
+BUFFER = fields_of("data:[uint8] offset:uint64 size:uint64")
+METADATA = fields_of("name:string buffer:uint32")
 
 # Indexed by BuiltinOperator, 0 to 209.
 BUILTIN_OPERATORS: tuple[str, ...] = tuple(
@@ -176,30 +152,6 @@ STABLEHLO_SHIFT_LEFT STABLEHLO_CBRT STABLEHLO_CASE
 )
 
 
-def _padding(slot: int) -> Field:
-    return Field(slot, "int8", names=PADDINGS)
-
-
-def _activation(slot: int) -> Field:
-    return Field(slot, "int8", names=ACTIVATIONS)
-
-
-def _type(slot: int, default: int = 0) -> Field:
-    return Field(slot, "int8", default, names=TENSOR_TYPE_NAMES)
-
-
-def _int32(slot: int, default: int = 0) -> Field:
-    return Field(slot, "int32", default)
-
-
-def _float32(slot: int) -> Field:
-    return Field(slot, "float32", 0.0)
-
-
-def _bool(slot: int, default: bool = False) -> Field:
-    return Field(slot, "bool", default)
-
-
 class Options(NamedTuple):
     """An options table: its member number in the union BuiltinOptions, its name in the schema, its fields."""
 
@@ -208,196 +160,101 @@ class Options(NamedTuple):
     fields: Fields
 
 
-_CONV_2D = Options(
-    1,
-    "Conv2DOptions",
-    {
-        "padding": _padding(0),
-        "stride_w": _int32(1),
-        "stride_h": _int32(2),
-        "fused_activation_function": _activation(3),
-        "dilation_w_factor": _int32(4, 1),
-        "dilation_h_factor": _int32(5, 1),
-        "quantized_bias_type": _type(6),
-    },
-)
-_DEPTHWISE_CONV_2D = Options(
-    2,
-    "DepthwiseConv2DOptions",
-    {
-        "padding": _padding(0),
-        "stride_w": _int32(1),
-        "stride_h": _int32(2),
-        "depth_multiplier": _int32(3),
-        "fused_activation_function": _activation(4),
-        "dilation_w_factor": _int32(5, 1),
-        "dilation_h_factor": _int32(6, 1),
-    },
-)
-_POOL_2D = Options(
-    5,
-    "Pool2DOptions",
-    {
-        "padding": _padding(0),
-        "stride_w": _int32(1),
-        "stride_h": _int32(2),
-        "filter_width": _int32(3),
-        "filter_height": _int32(4),
-        "fused_activation_function": _activation(5),
-    },
-)
-_SVDF = Options(
-    6,
-    "SVDFOptions",
-    {"rank": _int32(0), "fused_activation_function": _activation(1), "asymmetric_quantize_inputs": _bool(2)},
-)
-_FULLY_CONNECTED = Options(
-    8,
-    "FullyConnectedOptions",
-    {
-        "fused_activation_function": _activation(0),
-        "weights_format": Field(1, "int8", names=WEIGHTS_FORMATS),
-        "keep_num_dims": _bool(2),
-        "asymmetric_quantize_inputs": _bool(3),
-        "quantized_bias_type": _type(4),
-    },
-)
-_CELL: Fields = {"fused_activation_function": _activation(0), "cell_clip": _float32(1), "proj_clip": _float32(2)}
-_STEPS: Fields = {"time_major": _bool(0), "fused_activation_function": _activation(1)}
-_LSTM = Options(
-    14,
-    "LSTMOptions",
-    {**_CELL, "kernel_type": Field(3, "int8", names=LSTM_KERNELS), "asymmetric_quantize_inputs": _bool(4)},
-)
-_REDUCER = Options(27, "ReducerOptions", {"keep_dims": _bool(0)})
-_STRIDED_SLICE = Options(
-    32,
-    "StridedSliceOptions",
-    {
-        "begin_mask": _int32(0),
-        "end_mask": _int32(1),
-        "ellipsis_mask": _int32(2),
-        "new_axis_mask": _int32(3),
-        "shrink_axis_mask": _int32(4),
-        "offset": _bool(5),
-    },
-)
-_TRANSPOSE_CONV = Options(
-    49,
-    "TransposeConvOptions",
-    {
-        "padding": _padding(0),
-        "stride_w": _int32(1),
-        "stride_h": _int32(2),
-        "fused_activation_function": _activation(3),
-        "quantized_bias_type": _type(4),
-    },
-)
-_UNIDIRECTIONAL_SEQUENCE_LSTM = Options(
-    71,
-    "UnidirectionalSequenceLSTMOptions",
-    {
-        **_CELL,
-        "time_major": _bool(3),
-        "asymmetric_quantize_inputs": _bool(4),
-        "diagonal_recurrent_tensors": _bool(5),
-    },
-)
+def _options(member: int, name: str, schema: str) -> Options:
+    return Options(member, name, fields_of(schema))
 
-_CONV_3D = Options(
+
+_ACTIVATED = "fused_activation_function:Activation"
+_WINDOW = "padding:Padding stride_w:int32 stride_h:int32"
+_CONV_3D = _options(
     106,
     "Conv3DOptions",
-    {
-        "padding": _padding(0),
-        "stride_d": _int32(1),
-        "stride_w": _int32(2),
-        "stride_h": _int32(3),
-        "fused_activation_function": _activation(4),
-        "dilation_d_factor": _int32(5, 1),
-        "dilation_w_factor": _int32(6, 1),
-        "dilation_h_factor": _int32(7, 1),
-    },
+    f"padding:Padding stride_d:int32 stride_w:int32 stride_h:int32 {_ACTIVATED} dilation_d_factor:int32=1 "
+    "dilation_w_factor:int32=1 dilation_h_factor:int32=1",
 )
+_POOL_2D = _options(5, "Pool2DOptions", f"{_WINDOW} filter_width:int32 filter_height:int32 {_ACTIVATED}")
+_REDUCER = _options(27, "ReducerOptions", "keep_dims:bool")
+_CELL = f"{_ACTIVATED} cell_clip:float32 proj_clip:float32"
 
 # The options of the builtin operators that have any. An operator without a row has none, or none that relay knows.
 OPTIONS: dict[str, Options] = {
-    "ADD": Options(11, "AddOptions", {"fused_activation_function": _activation(0), "pot_scale_int16": _bool(1, True)}),
-    "ARG_MAX": Options(40, "ArgMaxOptions", {"output_type": _type(0)}),
-    "ARG_MIN": Options(57, "ArgMinOptions", {"output_type": _type(0)}),
-    "AVERAGE_POOL_2D": _POOL_2D,
-    "BATCH_MATMUL": Options(
-        101, "BatchMatMulOptions", {"adj_x": _bool(0), "adj_y": _bool(1), "asymmetric_quantize_inputs": _bool(2)}
+    **dict.fromkeys(("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"), _POOL_2D),
+    **dict.fromkeys(("CONV_3D", "CONV_3D_TRANSPOSE"), _CONV_3D),
+    **dict.fromkeys(("MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"), _REDUCER),
+    "ADD": _options(11, "AddOptions", f"{_ACTIVATED} pot_scale_int16:bool=true"),
+    "ARG_MAX": _options(40, "ArgMaxOptions", "output_type:TensorType"),
+    "ARG_MIN": _options(57, "ArgMinOptions", "output_type:TensorType"),
+    "BATCH_MATMUL": _options(101, "BatchMatMulOptions", "adj_x:bool adj_y:bool asymmetric_quantize_inputs:bool"),
+    "BIDIRECTIONAL_SEQUENCE_LSTM": _options(
+        69, "BidirectionalSequenceLSTMOptions", f"{_CELL} merge_outputs:bool time_major:bool=true"
     ),
-    "CALL_ONCE": Options(103, "CallOnceOptions", {"init_subgraph_index": _int32(0)}),
-    "CAST": Options(37, "CastOptions", {"in_data_type": _type(0), "out_data_type": _type(1)}),
-    "CONCATENATION": Options(
-        10, "ConcatenationOptions", {"axis": _int32(0), "fused_activation_function": _activation(1)}
+    "BIDIRECTIONAL_SEQUENCE_RNN": _options(
+        70, "BidirectionalSequenceRNNOptions", f"time_major:bool {_ACTIVATED} merge_outputs:bool"
     ),
-    "CONV_2D": _CONV_2D,
-    "CONV_3D": _CONV_3D,
-    "CONV_3D_TRANSPOSE": _CONV_3D,
-    "CUMSUM": Options(102, "CumsumOptions", {"exclusive": _bool(0), "reverse": _bool(1)}),
-    "DEPTHWISE_CONV_2D": _DEPTHWISE_CONV_2D,
-    "DEPTH_TO_SPACE": Options(94, "DepthToSpaceOptions", {"block_size": _int32(0)}),
-    "DIV": Options(29, "DivOptions", {"fused_activation_function": _activation(0)}),
-    "FAKE_QUANT": Options(
-        58,
-        "FakeQuantOptions",
-        {"min": _float32(0), "max": _float32(1), "num_bits": _int32(2), "narrow_range": _bool(3)},
+    "CALL_ONCE": _options(103, "CallOnceOptions", "init_subgraph_index:int32"),
+    "CAST": _options(37, "CastOptions", "in_data_type:TensorType out_data_type:TensorType"),
+    "CONCATENATION": _options(10, "ConcatenationOptions", f"axis:int32 {_ACTIVATED}"),
+    "CONV_2D": _options(
+        1,
+        "Conv2DOptions",
+        f"{_WINDOW} {_ACTIVATED} dilation_w_factor:int32=1 dilation_h_factor:int32=1 quantized_bias_type:TensorType",
     ),
-    "FULLY_CONNECTED": _FULLY_CONNECTED,
-    "GATHER": Options(23, "GatherOptions", {"axis": _int32(0), "batch_dims": _int32(1)}),
-    "GELU": Options(116, "GeluOptions", {"approximate": _bool(0)}),
-    "IF": Options(92, "IfOptions", {"then_subgraph_index": _int32(0), "else_subgraph_index": _int32(1)}),
-    "L2_NORMALIZATION": Options(12, "L2NormOptions", {"fused_activation_function": _activation(0)}),
-    "L2_POOL_2D": _POOL_2D,
-    "LEAKY_RELU": Options(75, "LeakyReluOptions", {"alpha": _float32(0)}),
-    "LOCAL_RESPONSE_NORMALIZATION": Options(
-        13,
-        "LocalResponseNormalizationOptions",
-        {"radius": _int32(0), "bias": _float32(1), "alpha": _float32(2), "beta": _float32(3)},
+    "CUMSUM": _options(102, "CumsumOptions", "exclusive:bool reverse:bool"),
+    "DEPTHWISE_CONV_2D": _options(
+        2,
+        "DepthwiseConv2DOptions",
+        f"{_WINDOW} depth_multiplier:int32 {_ACTIVATED} dilation_w_factor:int32=1 dilation_h_factor:int32=1",
     ),
-    "LSTM": _LSTM,
-    "BIDIRECTIONAL_SEQUENCE_LSTM": Options(
-        69, "BidirectionalSequenceLSTMOptions", _CELL | {"merge_outputs": _bool(3), "time_major": _bool(4, True)}
+    "DEPTH_TO_SPACE": _options(94, "DepthToSpaceOptions", "block_size:int32"),
+    "DIV": _options(29, "DivOptions", _ACTIVATED),
+    "FAKE_QUANT": _options(58, "FakeQuantOptions", "min:float32 max:float32 num_bits:int32 narrow_range:bool"),
+    "FULLY_CONNECTED": _options(
+        8,
+        "FullyConnectedOptions",
+        f"{_ACTIVATED} weights_format:WeightsFormat keep_num_dims:bool asymmetric_quantize_inputs:bool "
+        "quantized_bias_type:TensorType",
     ),
-    "BIDIRECTIONAL_SEQUENCE_RNN": Options(70, "BidirectionalSequenceRNNOptions", _STEPS | {"merge_outputs": _bool(2)}),
-    "RNN": Options(7, "RNNOptions", {"fused_activation_function": _activation(0)}),
-    "UNIDIRECTIONAL_SEQUENCE_RNN": Options(31, "SequenceRNNOptions", _STEPS),
-    "MAX_POOL_2D": _POOL_2D,
-    "MEAN": _REDUCER,
-    "MIRROR_PAD": Options(77, "MirrorPadOptions", {"mode": Field(0, "int8", names=MIRROR_PAD_MODES)}),
-    "MUL": Options(21, "MulOptions", {"fused_activation_function": _activation(0)}),
-    "ONE_HOT": Options(61, "OneHotOptions", {"axis": _int32(0)}),
-    "PACK": Options(59, "PackOptions", {"values_count": _int32(0), "axis": _int32(1)}),
-    "REDUCE_ALL": _REDUCER,
-    "REDUCE_ANY": _REDUCER,
-    "REDUCE_MAX": _REDUCER,
-    "REDUCE_MIN": _REDUCER,
-    "REDUCE_PROD": _REDUCER,
-    "RESHAPE": Options(17, "ReshapeOptions", {"new_shape": _vector(0, "int32")}),
-    "RESIZE_BILINEAR": Options(
-        15, "ResizeBilinearOptions", {"align_corners": _bool(2), "half_pixel_centers": _bool(3)}
+    "GATHER": _options(23, "GatherOptions", "axis:int32 batch_dims:int32"),
+    "GELU": _options(116, "GeluOptions", "approximate:bool"),
+    "IF": _options(92, "IfOptions", "then_subgraph_index:int32 else_subgraph_index:int32"),
+    "L2_NORMALIZATION": _options(12, "L2NormOptions", _ACTIVATED),
+    "LEAKY_RELU": _options(75, "LeakyReluOptions", "alpha:float32"),
+    "LOCAL_RESPONSE_NORMALIZATION": _options(
+        13, "LocalResponseNormalizationOptions", "radius:int32 bias:float32 alpha:float32 beta:float32"
     ),
-    "RESIZE_NEAREST_NEIGHBOR": Options(
-        74, "ResizeNearestNeighborOptions", {"align_corners": _bool(0), "half_pixel_centers": _bool(1)}
+    "LSTM": _options(14, "LSTMOptions", f"{_CELL} kernel_type:LstmKernel asymmetric_quantize_inputs:bool"),
+    "MIRROR_PAD": _options(77, "MirrorPadOptions", "mode:MirrorPadMode"),
+    "MUL": _options(21, "MulOptions", _ACTIVATED),
+    "ONE_HOT": _options(61, "OneHotOptions", "axis:int32"),
+    "PACK": _options(59, "PackOptions", "values_count:int32 axis:int32"),
+    "RESHAPE": _options(17, "ReshapeOptions", "new_shape:[int32]"),
+    "RESIZE_BILINEAR": _options(15, "ResizeBilinearOptions", "_ _ align_corners:bool half_pixel_centers:bool"),
+    "RESIZE_NEAREST_NEIGHBOR": _options(
+        74, "ResizeNearestNeighborOptions", "align_corners:bool half_pixel_centers:bool"
     ),
-    "REVERSE_SEQUENCE": Options(87, "ReverseSequenceOptions", {"seq_dim": _int32(0), "batch_dim": _int32(1)}),
-    "SHAPE": Options(55, "ShapeOptions", {"out_type": _type(0)}),
-    "SOFTMAX": Options(9, "SoftmaxOptions", {"beta": _float32(0)}),
-    "SPACE_TO_DEPTH": Options(19, "SpaceToDepthOptions", {"block_size": _int32(0)}),
-    "SPLIT": Options(35, "SplitOptions", {"num_splits": _int32(0)}),
-    "SPLIT_V": Options(79, "SplitVOptions", {"num_splits": _int32(0)}),
-    "SQUEEZE": Options(30, "SqueezeOptions", {"squeeze_dims": _vector(0, "int32")}),
-    "STRIDED_SLICE": _STRIDED_SLICE,
-    "SUB": Options(28, "SubOptions", {"fused_activation_function": _activation(0), "pot_scale_int16": _bool(1, True)}),
-    "SUM": _REDUCER,
-    "SVDF": _SVDF,
-    "TRANSPOSE_CONV": _TRANSPOSE_CONV,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": _UNIDIRECTIONAL_SEQUENCE_LSTM,
-    "UNPACK": Options(64, "UnpackOptions", {"num": _int32(0), "axis": _int32(1)}),
-    "VAR_HANDLE": Options(
-        111, "VarHandleOptions", {"container": Field(0, "string"), "shared_name": Field(1, "string")}
+    "REVERSE_SEQUENCE": _options(87, "ReverseSequenceOptions", "seq_dim:int32 batch_dim:int32"),
+    "RNN": _options(7, "RNNOptions", _ACTIVATED),
+    "SHAPE": _options(55, "ShapeOptions", "out_type:TensorType"),
+    "SOFTMAX": _options(9, "SoftmaxOptions", "beta:float32"),
+    "SPACE_TO_DEPTH": _options(19, "SpaceToDepthOptions", "block_size:int32"),
+    "SPLIT": _options(35, "SplitOptions", "num_splits:int32"),
+    "SPLIT_V": _options(79, "SplitVOptions", "num_splits:int32"),
+    "SQUEEZE": _options(30, "SqueezeOptions", "squeeze_dims:[int32]"),
+    "STRIDED_SLICE": _options(
+        32,
+        "StridedSliceOptions",
+        "begin_mask:int32 end_mask:int32 ellipsis_mask:int32 new_axis_mask:int32 shrink_axis_mask:int32 offset:bool",
     ),
-    "WHILE": Options(93, "WhileOptions", {"cond_subgraph_index": _int32(0), "body_subgraph_index": _int32(1)}),
+    "SUB": _options(28, "SubOptions", f"{_ACTIVATED} pot_scale_int16:bool=true"),
+    "SVDF": _options(6, "SVDFOptions", f"rank:int32 {_ACTIVATED} asymmetric_quantize_inputs:bool"),
+    "TRANSPOSE_CONV": _options(49, "TransposeConvOptions", f"{_WINDOW} {_ACTIVATED} quantized_bias_type:TensorType"),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _options(
+        71,
+        "UnidirectionalSequenceLSTMOptions",
+        f"{_CELL} time_major:bool asymmetric_quantize_inputs:bool diagonal_recurrent_tensors:bool",
+    ),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": _options(31, "SequenceRNNOptions", f"time_major:bool {_ACTIVATED}"),
+    "UNPACK": _options(64, "UnpackOptions", "num:int32 axis:int32"),
+    "VAR_HANDLE": _options(111, "VarHandleOptions", "container:string shared_name:string"),
+    "WHILE": _options(93, "WhileOptions", "cond_subgraph_index:int32 body_subgraph_index:int32"),
 }

@@ -18,28 +18,20 @@ from numpy.typing import NDArray
 
 from relay.errors import Malformed, Unsupported
 from relay.frontend.tflite.flatbuffer import Table
-from relay.frontend.tflite.schema import Field, Fields
+from relay.frontend.tflite.schema import Fields, fields_of
 
 Indices = NDArray[np.int64]
 
-SPARSITY: Fields = {
-    "traversal_order": Field(0, "vector", of="int32"),
-    "block_map": Field(1, "vector", of="int32"),
-    "dim_metadata": Field(2, "vector"),
-}
-DIMENSION_METADATA: Fields = {
-    "format": Field(0, "int8", names=("DENSE", "SPARSE_CSR")),
-    "dense_size": Field(1, "int32"),
-    "array_segments_type": Field(2, "uint8"),
-    "array_segments": Field(3, "union"),
-    "array_indices_type": Field(4, "uint8"),
-    "array_indices": Field(5, "union"),
-}
+SPARSITY = fields_of("traversal_order:[int32] block_map:[int32] dim_metadata:[table]")
+DIMENSION_METADATA = fields_of(
+    "format:Dimension dense_size:int32 array_segments_type:uint8 array_segments:union array_indices_type:uint8 "
+    "array_indices:union"
+)
 # The members of the union SparseIndexVector: the table and the type of its numbers.
 INDEX_VECTORS: dict[int, tuple[Fields, str]] = {
-    1: ({"values": Field(0, "vector", of="int32")}, "<i4"),
-    2: ({"values": Field(0, "vector", of="uint16")}, "<u2"),
-    3: ({"values": Field(0, "vector", of="uint8")}, "|u1"),
+    1: (fields_of("values:[int32]"), "<i4"),
+    2: (fields_of("values:[uint16]"), "<u2"),
+    3: (fields_of("values:[uint8]"), "|u1"),
 }
 
 _SPARE, _TIMES = 1 << 10, 256
