@@ -6,6 +6,7 @@ becomes an error that names the operator.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -19,6 +20,7 @@ from relay.frontend.tflite.scales import Codes, code_bounds, is_clamp
 
 CODES = ("INT8", "UINT8")
 ALL_CODES = (*CODES, "INT16")
+FLOATS = ("FLOAT32",)
 INDICES = ("INT32", "INT64")
 _RANGES = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767)}
 
@@ -125,7 +127,7 @@ class Node(Place):
         floats = any(self.graph.tensors[index].type == "FLOAT32" for index in self.operator.outputs)
         return "" if floats and self.operator.kind != "DEQUANTIZE" else next(iter(found), "")
 
-    def codes_of(self, types: frozenset[str]) -> bool:
+    def codes_of(self, types: Sequence[str]) -> bool:
         """Whether at least one input or output of the operator is quantized and has one of these element types."""
         slots = (*self.operator.inputs, *self.operator.outputs)
         tensors = [self.graph.tensors[index] for index in slots if index >= 0]
@@ -133,6 +135,15 @@ class Node(Place):
 
     def types(self, *tensors: Tensor | None) -> tuple[str, ...]:
         return tuple(tensor.type for tensor in tensors if tensor is not None)
+
+    def one_type(self, types: Sequence[str], *tensors: Tensor | None) -> str:
+        """The type of these tensors, by default of all inputs and the output. Raises Unsupported unless they have one
+        type, which is one of `types`."""
+        every = tensors or (*self.inputs(), self.output())
+        found = self.types(*every)
+        if found[0] not in types or len({*found}) > 1:
+            raise self.refuse_types(*every)
+        return found[0]
 
     def refuse_types(self, *tensors: Tensor | None, hint: str = "") -> Unsupported:
         """The error for a combination of tensor types that is not supported."""

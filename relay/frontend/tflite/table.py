@@ -30,8 +30,9 @@ class Row(NamedTuple):
 
 
 TABLE: dict[str, Row] = {}
-QUANTISED: dict[str, tuple[frozenset[str], Row]] = {}
-"""Rows for certain quantized types, which take precedence over those of `TABLE`."""
+QUANTISED: dict[str, tuple[Sequence[str], Convert]] = {}
+"""Quantized types and the import functions for them, which take precedence over those of `TABLE`; the numbers of
+versions and inputs in `TABLE` are for both."""
 ANY = 1 << 16
 EVERYWHERE = {"*": "INT8 UINT8 INT16"}
 """The value of `Row.known` for operators that give the same integers in every runtime (`*`) for all three quantized
@@ -56,37 +57,27 @@ def operator(
     return enter
 
 
-def quantised(
-    *kinds: str, types: str, versions: tuple[int, int], inputs: tuple[int, int], outputs: tuple[int, int] = (1, 1)
-) -> Callable[[Convert], Convert]:
-    """A decorator that enters an import function into `QUANTISED`, for operators of these kinds whose tensors have one
-    of the quantized types `types`, such as `INT8 UINT8`."""
+def quantised(*kinds: str, types: Sequence[str]) -> Callable[[Convert], Convert]:
+    """A decorator that enters an import function into `QUANTISED`, for operators of these kinds with a quantized tensor
+    of one of these types."""
 
     def enter(convert: Convert) -> Convert:
-        for kind in kinds:
-            QUANTISED[kind] = frozenset(types.split()), Row(versions, inputs, outputs, convert)
+        QUANTISED.update(dict.fromkeys(kinds, (types, convert)))
         return convert
 
     return enter
 
 
 def join() -> None:
-    """Combine every row of `QUANTISED` with the row in `TABLE`, over which it takes precedence."""
-    for kind, (types, row) in QUANTISED.items():
-        TABLE[kind] = _either(types, row, TABLE.get(kind))
+    """Combine every function of `QUANTISED` with that in `TABLE`, over which it takes precedence."""
+    for kind, (types, convert) in QUANTISED.items():
+        TABLE[kind] = TABLE[kind]._replace(convert=_either(types, convert, TABLE[kind].convert))
 
 
-def _either(types: frozenset[str], first: Row, second: Row | None) -> Row:
-    """A row that handles operators on these quantized types with `first`, and all others with `second`."""
+def _either(types: Sequence[str], first: Convert, second: Convert) -> Convert:
+    """A function that imports operators on these quantized types by `first`, and all others by `second`."""
 
     def convert(importer: Importer, node: Node) -> Sequence[SSAValue]:
-        row = first if second is None or node.codes_of(types) else second
-        return row.convert(importer, node)
+        return (first if node.codes_of(types) else second)(importer, node)
 
-    if second is None:
-        return first._replace(convert=convert)
-    versions, inputs, outputs = (
-        (min(a[0], b[0]), max(a[1], b[1]))
-        for a, b in ((first.versions, second.versions), (first.inputs, second.inputs), (first.outputs, second.outputs))
-    )
-    return Row(versions, inputs, outputs, convert, second.known)
+    return convert

@@ -20,8 +20,6 @@ from relay.frontend.tflite.operators import (
     pooling,
     quantised_binary,
     quantised_functions,
-    quantised_products,
-    quantised_words,
     quantize,
     recurrent,
     recurrent_floats,
@@ -43,6 +41,6 @@ join()
 __all__ = [
     "TABLE", "activation", "arithmetic", "control", "convolution", "creation", "dense", "detection", "elementwise",
     "float_functions", "hybrid", "image", "matmul", "movement", "pooling", "quantised_binary", "quantised_functions",
-    "quantised_products", "quantised_words", "quantize", "recurrent", "recurrent_floats", "recurrent_sequences",
-    "reduce", "shape", "slicing", "spectral", "tflm", "transposed", "tvm", "xnnpack",
+    "quantize", "recurrent", "recurrent_floats", "recurrent_sequences", "reduce", "shape", "slicing", "spectral",
+    "tflm", "transposed", "tvm", "xnnpack",
 ]  # fmt: skip

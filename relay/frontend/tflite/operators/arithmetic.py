@@ -6,6 +6,7 @@ import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
+from relay.dialects.op import TensorOp
 from relay.dialects.relay import AddOp, BinaryOp, DivideOp, FloorDivideOp, MaximumOp, MinimumOp, MultiplyOp, SubtractOp
 from relay.frontend.importing.builder import multiplier_attrs, number, parameters
 from relay.frontend.tflite.builder import Importer
@@ -19,22 +20,18 @@ PLAIN = (*NUMBERS, "INT8", "INT16")
 _LEFT_SHIFT = {"INT8": 20, "UINT8": 20, "INT16": 15}
 
 
-@operator("ADD", versions=(1, 5), inputs=(2, 2), known={"tflm": "INT8"})
-def add(importer: Importer, node: Node) -> list[SSAValue]:
-    return _sum(importer, node, AddOp, qnn.AddOp)
+_SUMS: dict[str, tuple[type[BinaryOp], type[TensorOp]]] = {
+    "ADD": (AddOp, qnn.AddOp),
+    "SUB": (SubtractOp, qnn.SubtractOp),
+}
 
 
-@operator("SUB", versions=(1, 5), inputs=(2, 2), known={"tflm": "INT8"})
-def subtract(importer: Importer, node: Node) -> list[SSAValue]:
-    return _sum(importer, node, SubtractOp, qnn.SubtractOp)
-
-
-def _sum(
-    importer: Importer, node: Node, plain: type[BinaryOp], quantised: type[qnn.AddOp] | type[qnn.SubtractOp]
-) -> list[SSAValue]:
-    """A sum or difference. Quantized: both operands are shifted left by 20 bits (16-bit types: 15) and rescaled to a
+@operator(*_SUMS, versions=(1, 5), inputs=(2, 2), known={"tflm": "INT8"})
+def sum_(importer: Importer, node: Node) -> list[SSAValue]:
+    """Import ADD and SUB. Quantized: both operands are shifted left by 20 bits (16-bit types: 15) and rescaled to a
     common scale, twice the larger of their scales; the sum is rescaled to the output's scale. The multipliers are
     computed in double."""
+    plain, quantised = _SUMS[node.operator.kind]
     if operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, plain)]
     lhs, rhs, out = quantization(node)
@@ -106,32 +103,23 @@ def squared_difference(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.call(MultiplyOp, difference, difference)]
 
 
-@operator("DIV", versions=(1, 1), inputs=(2, 2))
-def divide(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_plain(importer, node, DivideOp)]
+_QUOTIENTS: dict[str, type[BinaryOp]] = {"DIV": DivideOp, "FLOOR_DIV": FloorDivideOp}
 
 
+@operator("DIV", versions=(1, 2), inputs=(2, 2))
 @operator("FLOOR_DIV", versions=(1, 3), inputs=(2, 2))
-def floor_divide(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_plain(importer, node, FloorDivideOp)]
+def divide(importer: Importer, node: Node) -> list[SSAValue]:
+    return [_plain(importer, node, _QUOTIENTS[node.operator.kind])]
 
 
-@operator("MAXIMUM", versions=(1, 4), inputs=(2, 2), known=EVERYWHERE)
-def maximum(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_extreme(importer, node, MaximumOp)]
-
-
-@operator("MINIMUM", versions=(1, 4), inputs=(2, 2), known=EVERYWHERE)
-def minimum(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_extreme(importer, node, MinimumOp)]
-
-
-def _extreme(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
-    """MAXIMUM or MINIMUM; the scales and zero points of quantized operands must agree."""
+@operator("MAXIMUM", "MINIMUM", versions=(1, 4), inputs=(2, 2), known=EVERYWHERE)
+def extreme(importer: Importer, node: Node) -> list[SSAValue]:
+    """Import MAXIMUM and MINIMUM; the scales and zero points of quantized operands must agree."""
+    op = MaximumOp if node.operator.kind == "MAXIMUM" else MinimumOp
     if operand_type(node) in ALL_CODES:
         node.same_codes(node.input(0), node.input(1), node.output())
-        return importer.call(op, *operands(importer, node))
-    return _plain(importer, node, op)
+        return [importer.call(op, *operands(importer, node))]
+    return [_plain(importer, node, op)]
 
 
 def _plain(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, ints
+from relay.dialects.op import TensorOp
 from relay.dialects.relay import BiasAddOp, Conv2dOp
 from relay.frontend.importing.builder import multiplier_vectors, number, parameters, product_parameters, scale_attr
 from relay.frontend.importing.windows import flat_padding
@@ -76,9 +77,9 @@ def _convolve(importer: Importer, node: Node, window: Window) -> list[SSAValue]:
     data, kernel, bias, out = node.input(0), node.input(1), node.optional(2), node.output()
     match node.types(data, kernel, out):
         case ("INT8", "INT8", "INT8") | ("UINT8", "UINT8", "UINT8") if bias is None or bias.type == "INT32":
-            return [_codes(importer, node, window)]
+            return [product_of_codes(importer, node, qnn.Conv2dOp, data, bias, window)]
         case ("INT16", "INT8", "INT16") if bias is None or bias.type in INDICES:
-            return [_codes(importer, node, window)]
+            return [product_of_codes(importer, node, qnn.Conv2dOp, data, bias, window)]
         case ("FLOAT32", "FLOAT32", "FLOAT32") if bias is None or bias.type == "FLOAT32":
             result = importer.call(Conv2dOp, importer.value(data), window.kernel, **window.properties, out_dtype=f32)
         case ("FLOAT32", "INT8", "FLOAT32") if bias is None or bias.type == "FLOAT32":
@@ -88,14 +89,15 @@ def _convolve(importer: Importer, node: Node, window: Window) -> list[SSAValue]:
     return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
 
 
-def _codes(importer: Importer, node: Node, window: Window) -> SSAValue:
-    """A quantized convolution: `clamp(rescale(sum + bias) + zero point)`, with one multiplier or one per output
-    channel."""
-    data, bias = node.input(0), node.optional(2)
+def product_of_codes(
+    importer: Importer, node: Node, op: type[TensorOp], data: Tensor, bias: Tensor | None, window: Window
+) -> SSAValue:
+    """A quantized convolution by `op`, transposed or not: `clamp(rescale(sum + bias) + zero point)`, with one
+    multiplier or one per output channel."""
     source, target = node.codes(data), node.codes(node.output())
     scales, zero_point = kernel_scales(node, window.channel_axis)
     properties = window.properties | product_parameters(source, scales, zero_point, sum_type(node, bias))
-    result = importer.call(qnn.Conv2dOp, importer.value(data), window.kernel, **properties)
+    result = importer.call(op, importer.value(data), window.kernel, **properties)
     result = add_bias(importer, result, bias)
     rounding = importer.numerics.of_sums(data.type).products
     return requantize(

@@ -43,8 +43,7 @@ def fill(importer: Importer, node: Node) -> list[SSAValue]:
 @operator("ZEROS_LIKE", versions=(1, 1), inputs=(1, 1))
 def zeros_like(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
-    if data.type not in ("FLOAT32", *INDICES) or data.type != node.output().type:
-        raise node.refuse_types(data, node.output())
+    node.one_type(("FLOAT32", *INDICES), data, node.output())
     return [importer.call(relay.ZerosLikeOp, importer.value(data))]
 
 
@@ -52,8 +51,7 @@ def zeros_like(importer: Importer, node: Node) -> list[SSAValue]:
 def range_(importer: Importer, node: Node) -> list[SSAValue]:
     """Import RANGE of constants: `start + i * delta` up to the limit, exclusively."""
     every = node.inputs()
-    if any(tensor.type != node.output().type for tensor in every) or node.output().type not in ("FLOAT32", *INDICES):
-        raise node.refuse_types(*every, node.output())
+    node.one_type(("FLOAT32", *INDICES))
     numbers = [node.array(tensor).reshape(-1) for tensor in every]
     if any(array.size != 1 for array in numbers) or not numbers[2][0]:
         raise node.malformed("start, limit and delta are no single numbers, or delta is 0")
@@ -105,8 +103,7 @@ def broadcast_to(importer: Importer, node: Node) -> list[SSAValue]:
 def broadcast_args(importer: Importer, node: Node) -> list[SSAValue]:
     """Import BROADCAST_ARGS: the shape to which two shapes broadcast; of each pair of sizes the one that is not 1."""
     lhs, rhs = node.inputs()
-    if lhs.type not in INDICES or lhs.type != rhs.type or lhs.type != node.output().type:
-        raise node.refuse_types(lhs, rhs, node.output())
+    node.one_type(INDICES)
     width = max(node.shape(lhs, 1)[0], node.shape(rhs, 1)[0])
     if width > MOST:
         raise node.unsupported(f"shapes of {width} dimensions")

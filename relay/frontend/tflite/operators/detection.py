@@ -18,7 +18,7 @@ from relay.frontend.importing.paddings import padded
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.flexbuffer import numbers
 from relay.frontend.tflite.model import Tensor
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import FLOATS, Node
 from relay.frontend.tflite.table import operator
 
 MOST = 1 << 20
@@ -74,8 +74,7 @@ def non_max_suppression(importer: Importer, node: Node) -> list[SSAValue]:
     """Import NON_MAX_SUPPRESSION: boxes that overlap a better one by at least the threshold are left out; V5 also
     returns the scores of the selected boxes."""
     boxes, scores = node.input(0), node.input(1)
-    if boxes.type != "FLOAT32" or scores.type != "FLOAT32":
-        raise node.refuse_types(boxes, scores)
+    node.one_type(FLOATS, boxes, scores)
     node.shape(boxes, 2)
     (count,), most = node.shape(scores, 1), int(_scalar(node, 2))
     if not 0 <= most <= MOST:

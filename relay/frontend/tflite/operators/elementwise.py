@@ -8,18 +8,32 @@ import math
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
+from relay.dialects.op import TensorOp
 from relay.dialects.op import tensor as type_of
-from relay.dialects.relay import BinaryOp, CompareOp, ReduceOp, UnaryOp
+from relay.dialects.relay import BinaryOp, CompareOp
 from relay.frontend.importing.formulas import nearest_even
 from relay.frontend.tflite.builder import Importer, numpy_type
-from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
-from relay.frontend.tflite.operators.reduce import reduced
+from relay.frontend.tflite.node import ALL_CODES, FLOATS, INDICES, Node
 from relay.frontend.tflite.table import ANY, operator
 
 NUMBERS = ("FLOAT32", *INDICES)
 INTEGERS = (*INDICES, "INT8", "UINT8", "INT16")
 
-_FUNCTIONS: dict[str, type[UnaryOp]] = {"CEIL": relay.CeilOp, "COS": relay.CosOp, "SIN": relay.SinOp}
+_UNARY: dict[str, tuple[type[TensorOp], tuple[str, ...]]] = {
+    "ABS": (relay.AbsOp, ("FLOAT32", "INT32")),
+    "CEIL": (relay.CeilOp, FLOATS),
+    "COS": (relay.CosOp, FLOATS),
+    "EXP": (relay.ExpOp, FLOATS),
+    "FLOOR": (relay.FloorOp, FLOATS),
+    "LOG": (relay.LogOp, FLOATS),
+    "LOGICAL_NOT": (relay.LogicalNotOp, ("BOOL",)),
+    "LOG_SOFTMAX": (relay.LogSoftmaxOp, FLOATS),
+    "NEG": (relay.NegativeOp, NUMBERS),
+    "RSQRT": (relay.RsqrtOp, FLOATS),
+    "SIGN": (relay.SignOp, ("FLOAT32", "INT32")),
+    "SIN": (relay.SinOp, FLOATS),
+    "SQRT": (relay.SqrtOp, FLOATS),
+}
 _BINARY: dict[str, tuple[type[BinaryOp], tuple[str, ...]]] = {
     "POW": (relay.PowerOp, ("FLOAT32", "INT32")),
     "FLOOR_MOD": (relay.FloorModOp, (*NUMBERS, "INT8", "INT16")),
@@ -27,7 +41,7 @@ _BINARY: dict[str, tuple[type[BinaryOp], tuple[str, ...]]] = {
     "LOGICAL_AND": (relay.LogicalAndOp, ("BOOL",)),
     "LOGICAL_OR": (relay.LogicalOrOp, ("BOOL",)),
 }
-"""The op for each operator, and the types that its operands and result may have."""
+"""The op for each operator, and the types that its operands and result may have. LOG_SOFTMAX is that of rows."""
 _COMPARISONS: dict[str, type[CompareOp]] = {
     "EQUAL": relay.EqualOp,
     "NOT_EQUAL": relay.NotEqualOp,
@@ -36,35 +50,21 @@ _COMPARISONS: dict[str, type[CompareOp]] = {
     "GREATER": relay.GreaterOp,
     "GREATER_EQUAL": relay.GreaterEqualOp,
 }
-_REDUCTIONS: dict[str, tuple[type[ReduceOp], tuple[str, ...]]] = {
-    "REDUCE_ANY": (relay.AnyOp, ("BOOL",)),
-    "REDUCE_ALL": (relay.AllOp, ("BOOL",)),
-    "REDUCE_PROD": (relay.ProdOp, NUMBERS),
-}
 
 
-def one_type(node: Node, types: tuple[str, ...]) -> None:
-    """Raise Unsupported unless all inputs and outputs have one common type out of these."""
-    every = [*node.inputs(), node.output()]
-    if every[0].type not in types or any(tensor.type != every[0].type for tensor in every):
-        raise node.refuse_types(*every)
-
-
-@operator(*_FUNCTIONS, versions=(1, 1), inputs=(1, 1))
-def function(importer: Importer, node: Node) -> list[SSAValue]:
-    one_type(node, ("FLOAT32",))
-    return [importer.call(_FUNCTIONS[node.operator.kind], importer.value(node.input(0)))]
-
-
-@operator("SIGN", versions=(1, 2), inputs=(1, 1))
-def sign(importer: Importer, node: Node) -> list[SSAValue]:
-    one_type(node, ("FLOAT32", "INT32"))
-    return [importer.call(relay.SignOp, importer.value(node.input(0)))]
+@operator("CEIL", "COS", "LOGICAL_NOT", "SIN", versions=(1, 1), inputs=(1, 1))
+@operator("EXP", "FLOOR", "LOG", "LOG_SOFTMAX", "NEG", "SIGN", "SQRT", versions=(1, 2), inputs=(1, 1))
+@operator("RSQRT", versions=(1, 3), inputs=(1, 1))
+@operator("ABS", versions=(1, 5), inputs=(1, 1))
+def unary(importer: Importer, node: Node) -> list[SSAValue]:
+    op, types = _UNARY[node.operator.kind]
+    node.one_type(types)
+    return [importer.call(op, importer.value(node.input(0)))]
 
 
 @operator("SQUARE", versions=(1, 1), inputs=(1, 1))
 def square(importer: Importer, node: Node) -> list[SSAValue]:
-    one_type(node, ("FLOAT32",))
+    node.one_type(FLOATS)
     value = importer.value(node.input(0))
     return [importer.call(relay.MultiplyOp, value, value)]
 
@@ -72,33 +72,27 @@ def square(importer: Importer, node: Node) -> list[SSAValue]:
 @operator("ROUND", versions=(1, 1), inputs=(1, 1))
 def round_(importer: Importer, node: Node) -> list[SSAValue]:
     """Import ROUND, halves to even: if x is half-way between two integers, the result is `2 * round(x / 2)`."""
-    one_type(node, ("FLOAT32",))
+    node.one_type(FLOATS)
     return [nearest_even(importer, importer.value(node.input(0)))]
 
 
 @operator("GELU", versions=(1, 2), inputs=(1, 1))
 def gelu(importer: Importer, node: Node) -> list[SSAValue]:
-    one_type(node, ("FLOAT32",))
+    node.one_type(FLOATS)
     return [importer.call(relay.GeluOp, importer.value(node.input(0)), approximate=node.flag("approximate"))]
-
-
-@operator("LOGICAL_NOT", versions=(1, 1), inputs=(1, 1))
-def logical_not(importer: Importer, node: Node) -> list[SSAValue]:
-    one_type(node, ("BOOL",))
-    return [importer.call(relay.LogicalNotOp, importer.value(node.input(0)))]
 
 
 @operator(*_BINARY, versions=(1, 2), inputs=(2, 2))
 def binary(importer: Importer, node: Node) -> list[SSAValue]:
     op, types = _BINARY[node.operator.kind]
-    one_type(node, types)
+    node.one_type(types)
     return [importer.call(op, *(importer.value(tensor) for tensor in node.inputs()))]
 
 
 @operator("RIGHT_SHIFT", versions=(1, 1), inputs=(2, 2))
 def right_shift(importer: Importer, node: Node) -> list[SSAValue]:
     """Import RIGHT_SHIFT, with the shift clamped to at least 0 and at most the number of bits minus one."""
-    one_type(node, INTEGERS)
+    node.one_type(INTEGERS)
     value, amount = (importer.value(tensor) for tensor in node.inputs())
     last = numpy_type(node.input(0)).itemsize * 8 - 1
     return [importer.call(relay.RightShiftOp, value, importer.clip(amount, 0, last))]
@@ -108,7 +102,7 @@ def right_shift(importer: Importer, node: Node) -> list[SSAValue]:
 def atan2(importer: Importer, node: Node) -> list[SSAValue]:
     """Import ATAN2: the angle of (x, y), `atan(y / x)` plus or minus half a turn if x is negative, or a quarter turn if
     it is 0."""
-    one_type(node, ("FLOAT32",))
+    node.one_type(FLOATS)
     y, x = (importer.value(tensor) for tensor in node.inputs())
     zero = importer.scalar(0.0, x)
 
@@ -123,7 +117,7 @@ def atan2(importer: Importer, node: Node) -> list[SSAValue]:
     return [choose(relay.EqualOp, x, straight, choose(relay.LessOp, x, behind, near))]
 
 
-@operator(*_COMPARISONS, versions=(1, 2), inputs=(2, 2))
+@operator(*_COMPARISONS, versions=(1, 5), inputs=(2, 2))
 def compare(importer: Importer, node: Node) -> list[SSAValue]:
     """Import a comparison of numbers, or of 16-bit quantized values as plain integers; booleans are only compared for
     equality."""
@@ -152,7 +146,7 @@ def select(importer: Importer, node: Node) -> list[SSAValue]:
 @operator("ADD_N", versions=(1, 1), inputs=(1, ANY))
 def add_n(importer: Importer, node: Node) -> list[SSAValue]:
     """Import ADD_N: the operands are added one after the other."""
-    one_type(node, NUMBERS)
+    node.one_type(NUMBERS)
     total, *others = [importer.value(tensor) for tensor in node.inputs()]
     if any(type_of(value) != type_of(total) for value in others):
         raise node.malformed("the inputs differ in shape")
@@ -161,24 +155,11 @@ def add_n(importer: Importer, node: Node) -> list[SSAValue]:
     return [total]
 
 
-@operator(*_REDUCTIONS, versions=(1, 2), inputs=(2, 2))
-def reduce(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import a reduction; the product of booleans is whether all are true."""
-    op, types = _REDUCTIONS[node.operator.kind]
-    data, out = node.input(0), node.output()
-    if data.type == "BOOL":
-        op, types = (relay.AnyOp if op is relay.AnyOp else relay.AllOp), ("BOOL",)
-    if data.type not in types or data.type != out.type:
-        raise node.refuse_types(data, out)
-    return [reduced(importer, node, op)]
-
-
 @operator("CUMSUM", versions=(1, 1), inputs=(2, 2))
 def cumsum(importer: Importer, node: Node) -> list[SSAValue]:
     """Import CUMSUM: from the end if `reverse`, without the element itself if `exclusive`."""
     data, out = node.input(0), node.output()
-    if data.type not in NUMBERS or data.type != out.type:
-        raise node.refuse_types(data, out)
+    node.one_type(NUMBERS, data, out)
     axes = node.axes(node.input(1), len(data.shape))
     if len(axes) != 1:
         raise node.malformed(f"has {len(axes)} axes")

@@ -1,5 +1,5 @@
 """Imports operators on one float tensor that become several ops: activations such as PRELU and ELU, normalizations,
-log-softmax, L2 pooling."""
+L2 pooling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from relay.dialects.relay import (
     GreaterOp,
     L2NormalizeOp,
     LeakyReluOp,
-    LogSoftmaxOp,
     LrnOp,
     MultiplyOp,
     PreluOp,
@@ -24,8 +23,7 @@ from relay.dialects.relay import (
     WhereOp,
 )
 from relay.frontend.tflite.builder import Importer
-from relay.frontend.tflite.model import Tensor
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import FLOATS, Node
 from relay.frontend.tflite.operators.convolution import strides_and_padding
 from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import round_away
@@ -34,16 +32,10 @@ LEAST_NORM = 1e-6
 """The least norm by which TFLite's L2_NORMALIZATION divides."""
 
 
-def floats(node: Node, *tensors: Tensor) -> None:
-    """Raise Unsupported unless all tensors are floats."""
-    if any(tensor.type != "FLOAT32" for tensor in (*tensors, node.output())):
-        raise node.refuse_types(*tensors, node.output())
-
-
 @operator("LEAKY_RELU", versions=(1, 2), inputs=(1, 1))
 def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
-    floats(node, data)
+    node.one_type(FLOATS)
     return [importer.call(LeakyReluOp, importer.value(data), alpha=node.real("alpha"))]
 
 
@@ -51,7 +43,7 @@ def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
 def prelu(importer: Importer, node: Node) -> list[SSAValue]:
     """Import PRELU: a slope for each channel, or slopes that broadcast."""
     data, alpha = node.input(0), node.input(1)
-    floats(node, data, alpha)
+    node.one_type(FLOATS)
     value = importer.value(data)
     if data.shape and alpha.shape[-1:] == data.shape[-1:] and np.prod(alpha.shape[:-1]) == 1:
         return [importer.call(PreluOp, value, importer.reshape(importer.value(alpha), data.shape[-1:]))]
@@ -64,7 +56,7 @@ def prelu(importer: Importer, node: Node) -> list[SSAValue]:
 def elu(importer: Importer, node: Node) -> list[SSAValue]:
     """Import ELU: `x > 0 ? x : exp(x) - 1`."""
     data = node.input(0)
-    floats(node, data)
+    node.one_type(FLOATS)
     value = importer.value(data)
     negative = importer.call(Expm1Op, value)
     positive = importer.call(GreaterOp, value, importer.scalar(0.0, value))
@@ -75,7 +67,7 @@ def elu(importer: Importer, node: Node) -> list[SSAValue]:
 def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
     """Import HARD_SWISH: `x * clamp(x + 3, 0, 6) / 6`."""
     data = node.input(0)
-    floats(node, data)
+    node.one_type(FLOATS)
     value = importer.value(data)
     moved = importer.call(AddOp, value, importer.scalar(3.0, value))
     gate = importer.clip(moved, 0.0, 6.0)
@@ -88,7 +80,7 @@ def fake_quant(importer: Importer, node: Node) -> list[SSAValue]:
     """Import FAKE_QUANT: `round((clamp(x, low, high) - low) / scale) * scale + low`, the floats that quantized values
     of this many bits represent, 0 among them; computed in float32 (TFLite's `fake_quant.h`)."""
     data = node.input(0)
-    floats(node, data)
+    node.one_type(FLOATS)
     bits, low, high = node.integer("num_bits"), np.float32(node.real("min")), np.float32(node.real("max"))
     if not (2 <= bits <= 16 and low <= 0 <= high and low < high):
         raise node.malformed(f"codes of {bits} bits from {low} to {high}")
@@ -106,19 +98,11 @@ def fake_quant(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.call(AddOp, reals, lowest)]
 
 
-@operator("LOG_SOFTMAX", versions=(1, 2), inputs=(1, 1))
-def log_softmax(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import LOG_SOFTMAX along the last axis."""
-    data = node.input(0)
-    floats(node, data)
-    return [importer.call(LogSoftmaxOp, importer.value(data))]
-
-
 @operator("L2_NORMALIZATION", versions=(1, 2), inputs=(1, 1))
 def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
     """Import L2_NORMALIZATION: each row along the last axis divided by its norm."""
     data = node.input(0)
-    floats(node, data)
+    node.one_type(FLOATS)
     node.no_activation()
     return [importer.call(L2NormalizeOp, importer.value(data), axis=[-1], eps=LEAST_NORM**2)]
 
@@ -128,7 +112,7 @@ def local_response_normalization(importer: Importer, node: Node) -> list[SSAValu
     """Import LOCAL_RESPONSE_NORMALIZATION: `x / (bias + alpha * the sum of x^2 over the channels up to radius
     away)^beta`."""
     data = node.input(0)
-    floats(node, data)
+    node.one_type(FLOATS)
     radius = node.integer("radius")
     channels = node.shape(data, 4)[3]
     if radius < 0 or channels < 1:
@@ -142,7 +126,7 @@ def local_response_normalization(importer: Importer, node: Node) -> list[SSAValu
 def l2_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
     """Import L2_POOL_2D: the square root of the mean of the squares in each window."""
     data = node.input(0)
-    floats(node, data)
+    node.one_type(FLOATS)
     pool, strides = node.positive("filter_height", "filter_width"), node.positive("stride_h", "stride_w")
     properties = strides_and_padding(node, node.shape(data, 4)[1:3], pool, strides)
     value = importer.value(data)

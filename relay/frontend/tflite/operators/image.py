@@ -11,21 +11,13 @@ from relay.frontend.tflite.table import EVERYWHERE, operator
 
 
 @operator("RESIZE_BILINEAR", versions=(1, 4), inputs=(2, 2), known={"tflm": "INT8"})
-def resize_bilinear(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_resize(importer, node, "linear")]
-
-
 @operator("RESIZE_NEAREST_NEIGHBOR", versions=(1, 4), inputs=(2, 2), known=EVERYWHERE)
-def resize_nearest_neighbor(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_resize(importer, node, "nearest_neighbor")]
-
-
-def _resize(importer: Importer, node: Node, method: str) -> SSAValue:
-    """The image resized to a constant height and width; quantized values are interpolated without rescaling."""
+def resize(importer: Importer, node: Node) -> list[SSAValue]:
+    """Import RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR to a constant height and width; quantized values are
+    interpolated without rescaling."""
+    method = "linear" if node.operator.kind == "RESIZE_BILINEAR" else "nearest_neighbor"
     data, out = node.input(0), node.output()
-    types = (*ALL_CODES, "FLOAT32", *(("INT32", "BOOL") if method == "nearest_neighbor" else ()))
-    if data.type != out.type or data.type not in types:
-        raise node.refuse_types(data, out)
+    node.one_type((*ALL_CODES, "FLOAT32", *(("INT32", "BOOL") if method == "nearest_neighbor" else ())), data, out)
     if 0 in node.shape(data, 4):
         raise node.unsupported("an empty image")
     size = node.numbers(node.input(1))
@@ -33,4 +25,4 @@ def _resize(importer: Importer, node: Node, method: str) -> SSAValue:
     if align_corners and half_pixel_centers:
         raise node.malformed("align_corners and half_pixel_centers exclude each other")
     flags = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
-    return importer.call(Resize2dOp, importer.value(data), size=size, method=method, **flags)
+    return [importer.call(Resize2dOp, importer.value(data), size=size, method=method, **flags)]

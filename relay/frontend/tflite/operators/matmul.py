@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32, i8, i16, i32
-from xdsl.ir import SSAValue
+from collections.abc import Sequence
 
+import numpy as np
+from xdsl.dialects.builtin import StringAttr, f32, i8, i16, i32
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects import qnn
 from relay.dialects.relay import BatchMatmulOp, MultiplyOp
+from relay.frontend.importing.builder import multiplier_attrs, number, parameters, real
 from relay.frontend.tflite.builder import Importer
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import FLOATS, Node
+from relay.frontend.tflite.operators.convolution import sum_type
 from relay.frontend.tflite.operators.hybrid import quantised_lines
-from relay.frontend.tflite.table import operator
+from relay.frontend.tflite.table import operator, quantised
+from relay.interpreters.arithmetic import quantize_multiplier
 
 
 @operator("BATCH_MATMUL", versions=(1, 5), inputs=(2, 2))
@@ -19,8 +26,7 @@ def batch_matmul(importer: Importer, node: Node) -> list[SSAValue]:
     lhs, rhs, out = node.input(0), node.input(1), node.output()
     if node.types(lhs, rhs, out) == ("FLOAT32", "INT8", "FLOAT32"):
         return [_hybrid(importer, node)]
-    if not lhs.type == rhs.type == out.type == "FLOAT32":
-        raise node.refuse_types(lhs, rhs, out)
+    node.one_type(FLOATS)
     turned = {"transpose_a": node.flag("adj_x"), "transpose_b": node.flag("adj_y")}
     return [importer.call(BatchMatmulOp, importer.value(lhs), importer.value(rhs), out_dtype=f32, **turned)]
 
@@ -47,3 +53,34 @@ def _hybrid(importer: Importer, node: Node) -> SSAValue:
     product = importer.call(MultiplyOp, scale, importer.scalar(float(found.scale), scale))
     factor = importer.reshape(product, [*shape[:-1], 1])
     return importer.call(MultiplyOp, importer.cast(sums, f32), factor)
+
+
+@quantised("BATCH_MATMUL", types=("INT8", "INT16"))
+def of_codes(importer: Importer, node: Node) -> Sequence[SSAValue]:
+    """Import BATCH_MATMUL, quantized or of floats. The factor by which quantized sums are rescaled is computed as in
+    TFLite: the product of the two input scales in float32, divided by the output scale in float64."""
+    lhs, rhs, out = node.input(0), node.input(1), node.output()
+    if lhs.type == "FLOAT32":
+        return batch_matmul(importer, node)
+    node.one_type(("INT8", "INT16"))
+    left, right, target = node.codes(lhs), node.codes(rhs), node.codes(out)
+    scale = left.scale * right.scale
+    sums = importer.call(
+        qnn.BatchMatmulOp,
+        importer.value(lhs),
+        importer.value(rhs),
+        transpose_a=node.flag("adj_x"),
+        transpose_b=node.flag("adj_y"),
+        out_dtype=sum_type(node, None),
+        **parameters(input=left, kernel=right),
+    )
+    rescaled: dict[str, Attribute] = {
+        "input_scale": real(scale),
+        **parameters(output=target),
+        "min": number(target.low),
+        "max": number(target.high),
+        "rounding": StringAttr("tflite"),
+        "out_dtype": importer.element(out),
+        **multiplier_attrs(quantize_multiplier(float(np.float64(scale) / np.float64(target.scale)))),
+    }
+    return [importer.call(qnn.RequantizeOp, sums, **rescaled)]

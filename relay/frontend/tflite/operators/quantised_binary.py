@@ -9,13 +9,10 @@ from relay.dialects import qnn
 from relay.dialects.op import TensorOp
 from relay.frontend.importing.builder import multiplier_attrs, number, parameters
 from relay.frontend.tflite.builder import Importer
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import ALL_CODES, CODES, Node
 from relay.frontend.tflite.operators.arithmetic import aligned, operands, quantization, with_bounds
-from relay.frontend.tflite.operators.quantised_functions import BYTES
 from relay.frontend.tflite.table import quantised
 from relay.interpreters.arithmetic import quantize_multiplier
-
-TWO = (2, 2)
 
 
 def emitted(importer: Importer, node: Node, op: type[TensorOp], properties: dict[str, Attribute]) -> list[SSAValue]:
@@ -26,7 +23,7 @@ def emitted(importer: Importer, node: Node, op: type[TensorOp], properties: dict
     return [importer.call(op, *operands(importer, node), **properties)]
 
 
-@quantised("DIV", types=f"{BYTES} INT16", versions=(1, 2), inputs=TWO)
+@quantised("DIV", types=ALL_CODES)
 def divide(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized DIV; the multiplier is computed in float32."""
     lhs, rhs, out = quantization(node)
@@ -34,7 +31,7 @@ def divide(importer: Importer, node: Node) -> list[SSAValue]:
     return emitted(importer, node, qnn.DivideOp, with_bounds(node, lhs, rhs, out) | multiplier_attrs(factor))
 
 
-@quantised("SQUARED_DIFFERENCE", types="INT8", versions=(1, 2), inputs=TWO)
+@quantised("SQUARED_DIFFERENCE", types=("INT8",))
 def squared_difference(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized SQUARED_DIFFERENCE: both operands are shifted left by 7 bits and rescaled to a common scale,
     twice the larger of their scales; the multipliers are computed in double."""
@@ -47,7 +44,7 @@ def squared_difference(importer: Importer, node: Node) -> list[SSAValue]:
     return emitted(importer, node, qnn.SquaredDifferenceOp, properties)
 
 
-@quantised("PRELU", types=BYTES, versions=(1, 1), inputs=TWO)
+@quantised("PRELU", types=CODES)
 def prelu(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized PRELU; both multipliers are computed in float32."""
     source, slope, out = quantization(node)
@@ -68,8 +65,8 @@ COMPARISONS: dict[str, type[qnn.QnnCompareOp]] = {
 }
 
 
-@quantised("EQUAL", "NOT_EQUAL", types=f"{BYTES} INT16", versions=(1, 5), inputs=TWO)
-@quantised("LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", types=BYTES, versions=(1, 5), inputs=TWO)
+@quantised("EQUAL", "NOT_EQUAL", types=ALL_CODES)
+@quantised("LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", types=CODES)
 def compare(importer: Importer, node: Node) -> list[SSAValue]:
     """Import a quantized comparison: both operands are shifted left by 8 bits and multiplied by their scales."""
     lhs, rhs = node.codes(node.input(0)), node.codes(node.input(1))

@@ -1,4 +1,4 @@
-"""Imports functions of one quantized tensor."""
+"""Imports functions of one quantized tensor, and SUM of quantized values."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from relay.dialects import qnn
 from relay.dialects.relay import NegativeOp
 from relay.frontend.importing.builder import multiplier_attrs, number, parameters, real
 from relay.frontend.tflite.builder import Importer
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import ALL_CODES, CODES, Node
 from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import quantised
 from relay.interpreters.arithmetic import INT32_MAX, quantize_multiplier
 
-ONE = (1, 1)
-BYTES = "INT8 UINT8"
+INT8_INT16 = ("INT8", "INT16")
 
 
 def scales_of(node: Node) -> tuple[Codes, Codes, dict[str, Attribute]]:
@@ -39,32 +38,26 @@ def table(
     return [importer.call(op, importer.value(node.input(0)), **properties, **(extra or {}))]
 
 
-@quantised("GELU", types=f"{BYTES} INT16", versions=(1, 2), inputs=ONE)
+@quantised("GELU", types=ALL_CODES)
 def gelu(importer: Importer, node: Node) -> list[SSAValue]:
     return table(importer, node, qnn.GeluOp, {"approximate": BoolAttr.from_bool(node.flag("approximate"))})
 
 
-@quantised("ELU", types="INT8", versions=(1, 1), inputs=ONE)
-def elu(importer: Importer, node: Node) -> list[SSAValue]:
-    return table(importer, node, qnn.EluOp)
+_FUNCTIONS: dict[str, type[qnn.QnnFunctionOp]] = {
+    "ELU": qnn.EluOp,
+    "EXP": qnn.ExpOp,
+    "LOG": qnn.LogOp,
+    "SQRT": qnn.SqrtOp,
+}
 
 
-@quantised("EXP", types="INT8 INT16", versions=(1, 2), inputs=ONE)
-def exp(importer: Importer, node: Node) -> list[SSAValue]:
-    return table(importer, node, qnn.ExpOp)
+@quantised("ELU", types=("INT8",))
+@quantised("EXP", "LOG", "SQRT", types=INT8_INT16)
+def function(importer: Importer, node: Node) -> list[SSAValue]:
+    return table(importer, node, _FUNCTIONS[node.operator.kind])
 
 
-@quantised("LOG", types="INT8 INT16", versions=(1, 2), inputs=ONE)
-def log(importer: Importer, node: Node) -> list[SSAValue]:
-    return table(importer, node, qnn.LogOp)
-
-
-@quantised("SQRT", types="INT8 INT16", versions=(1, 2), inputs=ONE)
-def sqrt(importer: Importer, node: Node) -> list[SSAValue]:
-    return table(importer, node, qnn.SqrtOp)
-
-
-@quantised("RSQRT", types="INT8 INT16", versions=(1, 3), inputs=ONE)
+@quantised("RSQRT", types=INT8_INT16)
 def rsqrt(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized RSQRT; the multiplier is `1 / (sqrt(scale) * output scale)`, with the root and the product in
     float32, and the quotient in double."""
@@ -73,20 +66,20 @@ def rsqrt(importer: Importer, node: Node) -> list[SSAValue]:
     return table(importer, node, qnn.RsqrtOp, multiplier_attrs(quantize_multiplier(factor)))
 
 
-@quantised("ABS", types="INT8 INT16", versions=(1, 5), inputs=ONE)
+@quantised("ABS", types=INT8_INT16)
 def absolute(importer: Importer, node: Node) -> list[SSAValue]:
     source, target, _ = scales_of(node)
     factor = quantize_multiplier(float(source.scale / target.scale))
     return table(importer, node, qnn.AbsOp, multiplier_attrs(factor) if source.scale != target.scale else None)
 
 
-@quantised("NEG", types="INT8 INT16", versions=(1, 1), inputs=ONE)
+@quantised("NEG", types=INT8_INT16)
 def negative(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized NEG: the quantized values are negated as plain integers, since LiteRT ignores the scales."""
     return [importer.call(NegativeOp, importer.value(node.input(0)))]
 
 
-@quantised("LEAKY_RELU", types=f"{BYTES} INT16", versions=(1, 2), inputs=ONE)
+@quantised("LEAKY_RELU", types=ALL_CODES)
 def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized LEAKY_RELU; both multipliers are computed in float32."""
     source, target, properties = scales_of(node)
@@ -97,7 +90,7 @@ def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.call(qnn.LeakyReluOp, importer.value(node.input(0)), **properties)]
 
 
-@quantised("HARD_SWISH", types=BYTES, versions=(1, 1), inputs=ONE)
+@quantised("HARD_SWISH", types=CODES)
 def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized HARD_SWISH; the multipliers are computed in float32, then rounded to 16 bits."""
     source, target, properties = scales_of(node)
@@ -111,7 +104,7 @@ def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.call(qnn.HardSwishOp, importer.value(node.input(0)), **properties)]
 
 
-@quantised("L2_NORMALIZATION", types=BYTES, versions=(1, 2), inputs=ONE)
+@quantised("L2_NORMALIZATION", types=CODES)
 def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
     """Import quantized L2_NORMALIZATION along the last axis."""
     node.no_activation()
@@ -120,3 +113,50 @@ def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.malformed(f"the output's scale and zero point are {target.scale} and {target.zero_point}")
     zero_point = number(source.zero_point)
     return [importer.call(qnn.L2NormalizeOp, importer.value(node.input(0)), input_zero_point=zero_point)]
+
+
+UNIT = np.float32(1 / (1 << 15))
+"""The output scale of 16-bit softmax, logistic and tanh."""
+
+
+def check_unit(node: Node) -> None:
+    """Raise Unsupported unless the output is in Q0.15."""
+    _, target, _ = scales_of(node)
+    if target.scale != UNIT:
+        raise node.malformed(f"the output's scale is {target.scale}, not 2^-15")
+
+
+@quantised("LOGISTIC", "TANH", types=("INT16",))
+def curve(importer: Importer, node: Node) -> list[SSAValue]:
+    check_unit(node)
+    _, _, properties = scales_of(node)
+    op = qnn.SigmoidOp if node.operator.kind == "LOGISTIC" else qnn.TanhOp
+    return [importer.call(op, importer.value(node.input(0)), **properties)]
+
+
+@quantised("SOFTMAX", types=("INT16",))
+def softmax(importer: Importer, node: Node) -> list[SSAValue]:
+    """Import 16-bit SOFTMAX along the last axis; the product with beta is computed in float32."""
+    check_unit(node)
+    source, _, _ = scales_of(node)
+    beta = np.float32(node.real("beta"))
+    if beta <= 0:
+        raise node.unsupported(f"beta is {beta}")
+    factor = quantize_multiplier(float(np.float64(source.scale * beta) / (10.0 / 65535.0)))
+    properties = {"beta": real(beta), "input_scale": real(source.scale), **multiplier_attrs(factor)}
+    return [importer.call(qnn.SoftmaxOp, importer.value(node.input(0)), **properties)]
+
+
+@quantised("SUM", types=ALL_CODES)
+def total(importer: Importer, node: Node) -> list[SSAValue]:
+    """Import quantized SUM: a MEAN without the division. LiteRT's reference kernel is only correct for uint8, since it
+    reads all types as uint8."""
+    source, target, properties = scales_of(node)
+    shape = node.input(0).shape
+    axes = node.axes(node.input(1), len(shape))
+    if not axes or 0 in shape:
+        raise node.unsupported("nothing is reduced")
+    factor = quantize_multiplier(float(np.float64(source.scale) / np.float64(target.scale)))
+    properties |= multiplier_attrs(factor)
+    keepdims = node.flag("keep_dims")
+    return [importer.call(qnn.SumOp, importer.value(node.input(0)), axis=axes, keepdims=keepdims, **properties)]

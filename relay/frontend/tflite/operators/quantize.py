@@ -30,23 +30,23 @@ def quantize(importer: Importer, node: Node) -> list[SSAValue]:
     if data.type not in ALL_CODES or out.type not in ALL_CODES:
         raise node.refuse_types(data, out)
     source, target = node.codes(data), node.codes(out)
-    ratio = np.float64(source.scale) / np.float64(target.scale)
-    return [rescale(importer, node, (source, target), float(ratio), (target.low, target.high))]
+    factor = quantize_multiplier(float(np.float64(source.scale) / np.float64(target.scale)))
+    return [rescale(importer, node, value, source, (target.low, target.high), **multiplier_attrs(factor))]
 
 
 def rescale(
-    importer: Importer, node: Node, codes: tuple[Codes, Codes], ratio: float, bounds: tuple[int, int]
+    importer: Importer, node: Node, value: SSAValue, source: Codes, bounds: tuple[int, int], **factor: Attribute
 ) -> SSAValue:
-    """Quantized values rescaled to another scale and clamped; `ratio` is the source's scale divided by the target's."""
-    source, target = codes
+    """Quantized values, or their products, requantized to the node's output and clamped; `factor` are the properties
+    with the multiplier and how it rounds."""
     properties: dict[str, Attribute] = {
-        **parameters(input=source, output=target),
-        **multiplier_attrs(quantize_multiplier(ratio)),
+        **parameters(input=source, output=node.codes(node.output())),
+        **factor,
         "min": number(bounds[0]),
         "max": number(bounds[1]),
         "out_dtype": importer.element(node.output()),
     }
-    return importer.call(qnn.RequantizeOp, importer.value(node.input(0)), **properties)
+    return importer.call(qnn.RequantizeOp, value, **properties)
 
 
 @operator("DEQUANTIZE", versions=(1, 9), inputs=(1, 1), known=EVERYWHERE)

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import FLOATS, Node
 from relay.frontend.tflite.operators.convolution import add_bias
 from relay.frontend.tflite.operators.hybrid import line_products
 from relay.frontend.tflite.scales import is_clamp
@@ -138,8 +138,7 @@ class Lstm:
         """Build all steps, from the last one to the first if `backward`. Returns the hidden states of all steps, in the
         order of the data; the variables of the hidden and the cell state get their values after the last step built."""
         memory = state(self.node, self.slots.hidden), state(self.node, self.slots.cell)
-        if any(tensor.type != "FLOAT32" for tensor in memory):
-            raise self.node.refuse_types(*memory)
+        self.node.one_type(FLOATS, *memory)
         hidden, cell = (self.importer.value(tensor) for tensor in memory)
         rows = self.make.steps(data, time_axis, self.kernels)
         found: list[SSAValue] = []

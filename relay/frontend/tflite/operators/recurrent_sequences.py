@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import FLOATS, Node
 from relay.frontend.tflite.operators.convolution import add_bias
 from relay.frontend.tflite.operators.recurrent_floats import Builder, Lstm, Slots, state
 from relay.frontend.tflite.table import operator
@@ -20,9 +20,7 @@ BACKWARD = Slots(18, 22, 26, 29, 33, 37, 38, 48)
 
 
 def floats(node: Node, *tensors: Tensor) -> None:
-    given = [*tensors, *(node.output(number) for number in range(len(node.operator.outputs)))]
-    if any(tensor.type != "FLOAT32" for tensor in given):
-        raise node.refuse_types(*given)
+    node.one_type(FLOATS, *tensors, *(node.output(number) for number in range(len(node.operator.outputs))))
 
 
 def lstm_sequence(importer: Importer, node: Node) -> list[SSAValue]:

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.op import TensorOp
-from relay.dialects.relay import AllOp, AnyOp, ArgmaxOp, ArgminOp, DivideOp, MaxOp, MinOp, SumOp
+from relay.dialects.relay import AllOp, AnyOp, ArgmaxOp, ArgminOp, DivideOp, MaxOp, MinOp, ProdOp, SumOp
 from relay.frontend.importing.builder import multiplier_attrs, parameters
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
@@ -33,8 +33,7 @@ def mean(importer: Importer, node: Node) -> list[SSAValue]:
         wide = reduced(importer, node, SumOp, i64)
         whole = importer.call(DivideOp, wide, importer.scalar(count, wide))
         return [importer.cast(whole, importer.element(out))]
-    if data.type != out.type or data.type not in ALL_CODES:
-        raise node.refuse_types(data, out)
+    node.one_type(ALL_CODES, data, out)
     source, target = node.codes(data), node.codes(out)
     multiplier, shift = quantize_multiplier(float(np.float64(source.scale) / np.float64(target.scale)))
     doublings = min(count.bit_length() - 1, 32, 31 + shift)
@@ -42,35 +41,27 @@ def mean(importer: Importer, node: Node) -> list[SSAValue]:
     return [reduced(importer, node, qnn.MeanOp, **parameters(input=source, output=target), **properties)]
 
 
-@operator("SUM", versions=(1, 2), inputs=(2, 2))
-def total(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import SUM; that of booleans is whether any is true. Quantized values are handled elsewhere, since LiteRT's
-    reference kernel reads int8 as uint8."""
+_NUMBERS = (*INDICES, "FLOAT32", "BOOL")
+_REDUCTIONS: dict[str, tuple[type[TensorOp], type[TensorOp], tuple[str, ...]]] = {
+    "REDUCE_ALL": (AllOp, AllOp, ("BOOL",)),
+    "REDUCE_ANY": (AnyOp, AnyOp, ("BOOL",)),
+    "REDUCE_MAX": (MaxOp, AnyOp, (*ALL_CODES, *_NUMBERS)),
+    "REDUCE_MIN": (MinOp, AllOp, (*ALL_CODES, *_NUMBERS)),
+    "REDUCE_PROD": (ProdOp, AllOp, _NUMBERS),
+    "SUM": (SumOp, AnyOp, _NUMBERS),
+}
+"""The op for each operator, that for booleans, and the types. Quantized sums are handled elsewhere, since LiteRT's
+reference kernel reads int8 as uint8."""
+
+
+@operator("REDUCE_ALL", "REDUCE_ANY", "REDUCE_PROD", "SUM", versions=(1, 2), inputs=(2, 2))
+@operator("REDUCE_MAX", "REDUCE_MIN", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
+def reduction(importer: Importer, node: Node) -> list[SSAValue]:
     data, out = node.input(0), node.output()
-    if data.type != out.type or data.type not in (*INDICES, "FLOAT32", "BOOL"):
-        raise node.refuse_types(data, out)
-    return [reduced(importer, node, AnyOp if data.type == "BOOL" else SumOp)]
-
-
-@operator("REDUCE_MAX", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
-def reduce_max(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_extreme(importer, node, MaxOp)]
-
-
-@operator("REDUCE_MIN", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
-def reduce_min(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_extreme(importer, node, MinOp)]
-
-
-def _extreme(importer: Importer, node: Node, op: type[MaxOp] | type[MinOp]) -> SSAValue:
-    data, out = node.input(0), node.output()
-    if data.type != out.type or data.type not in (*ALL_CODES, *INDICES, "FLOAT32", "BOOL"):
-        raise node.refuse_types(data, out)
-    if data.type == "BOOL":
-        return reduced(importer, node, AnyOp if op is MaxOp else AllOp)
-    if data.type in ALL_CODES:
+    op, of_booleans, types = _REDUCTIONS[node.operator.kind]
+    if node.one_type(types, data, out) in ALL_CODES:
         node.same_codes(data, out)
-    return reduced(importer, node, op)
+    return [reduced(importer, node, of_booleans if data.type == "BOOL" else op)]
 
 
 def reduced(
@@ -88,22 +79,14 @@ def reduced(
     return importer.call(op, value, axis=axes or [0], keepdims=keepdims, **properties)
 
 
-@operator("ARG_MAX", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
-def arg_max(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_arg(importer, node, ArgmaxOp)]
-
-
-@operator("ARG_MIN", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
-def arg_min(importer: Importer, node: Node) -> list[SSAValue]:
-    return [_arg(importer, node, ArgminOp)]
-
-
-def _arg(importer: Importer, node: Node, op: type[ArgmaxOp] | type[ArgminOp]) -> SSAValue:
-    """The index of the first extreme element along one axis."""
+@operator("ARG_MAX", "ARG_MIN", versions=(1, 3), inputs=(2, 2), known=EVERYWHERE)
+def position(importer: Importer, node: Node) -> list[SSAValue]:
+    """Import ARG_MAX and ARG_MIN: the index of the first extreme element along one axis."""
     data, out = node.input(0), node.output()
     if data.type not in (*ALL_CODES, "INT32", "FLOAT32") or out.type not in INDICES:
         raise node.refuse_types(data, out)
     axes = node.axes(node.input(1), len(data.shape))
     if len(axes) != 1 or 0 in data.shape:
         raise node.malformed(f"an index along axes {axes} of shape {data.shape}")
-    return importer.call(op, importer.value(data), axis=axes, dtype=importer.element(out))
+    op = ArgmaxOp if node.operator.kind == "ARG_MAX" else ArgminOp
+    return [importer.call(op, importer.value(data), axis=axes, dtype=importer.element(out))]

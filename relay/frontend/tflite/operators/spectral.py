@@ -16,7 +16,7 @@ from relay.dialects.relay import AddOp, DenseOp, ReverseOp
 from relay.frontend.importing.paddings import padded
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Subgraph
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import FLOATS, Node
 from relay.frontend.tflite.table import operator
 
 LONGEST = 4096
@@ -46,8 +46,7 @@ def rfft2d(importer: Importer, node: Node) -> list[SSAValue]:
     """Import the real part of an RFFT2D along the last axis: the sum of `x[n] cos(2 pi k n / N)` over n, for k from 0
     to N / 2. Rows are cropped or zero-padded to N samples."""
     data, lengths, out = node.input(0), node.numbers(node.input(1)), node.output()
-    if data.type != "FLOAT32" or out.type != "FLOAT32":
-        raise node.refuse_types(data, out)
+    node.one_type(FLOATS, data, out)
     if len(lengths) != 2 or lengths[0] != 1 or len(data.shape) < 2 or data.shape[-2] != 1:
         raise node.unsupported(f"a transform of {lengths} of shape {data.shape}", "it must be along the last axis")
     count = lengths[1]

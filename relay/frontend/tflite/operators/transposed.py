@@ -7,25 +7,40 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import StringAttr, f32
 from xdsl.ir import Attribute, SSAValue
 
+from relay.dialects import qnn
 from relay.dialects.attributes import ints
 from relay.dialects.relay import Conv2dTransposeOp, Conv3dOp, Conv3dTransposeOp
 from relay.frontend.tflite.builder import Importer
-from relay.frontend.tflite.model import Tensor
-from relay.frontend.tflite.node import Node
-from relay.frontend.tflite.operators.convolution import add_bias, strides_and_padding
+from relay.frontend.tflite.node import ALL_CODES, FLOATS, INDICES, Node
+from relay.frontend.tflite.operators.convolution import Window, add_bias, product_of_codes, strides_and_padding
 from relay.frontend.tflite.scales import window_padding
-from relay.frontend.tflite.table import operator
+from relay.frontend.tflite.table import operator, quantised
 
 
 @operator("TRANSPOSE_CONV", versions=(1, 5), inputs=(3, 4))
 def transpose_conv(importer: Importer, node: Node) -> list[SSAValue]:
     """Import TRANSPOSE_CONV. Inputs: shape of the result, kernel [out, h, w, in], data, bias."""
     kernel, data, bias, out = node.input(1), node.input(2), node.optional(3), node.output()
-    if any(tensor.type != "FLOAT32" for tensor in (kernel, data, out, *([bias] if bias else []))):
-        raise node.refuse_types(kernel, data, bias, out)
+    node.one_type(FLOATS, kernel, data, bias, out)
     window = scattering_2d(node)
     result = importer.call(Conv2dTransposeOp, importer.value(data), importer.value(kernel), **window, out_dtype=f32)
     return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
+
+
+@quantised("TRANSPOSE_CONV", types=ALL_CODES)
+def transpose_conv_of_codes(importer: Importer, node: Node) -> list[SSAValue]:
+    """Import quantized TRANSPOSE_CONV (inputs: shape of the result, kernel [out, h, w, in], data, bias); the sums are
+    rescaled as those of a convolution."""
+    kernel, data, bias, out = node.input(1), node.input(2), node.optional(3), node.output()
+    match node.types(kernel, data, out):
+        case ("INT8", "INT8", "INT8") | ("UINT8", "UINT8", "UINT8") if bias is None or bias.type == "INT32":
+            pass
+        case ("INT8", "INT16", "INT16") if bias is None or bias.type in INDICES:
+            pass
+        case _:
+            raise node.refuse_types(kernel, data, bias, out)
+    window = Window(importer.value(kernel), scattering_2d(node), 0)
+    return [product_of_codes(importer, node, qnn.Conv2dTransposeOp, data, bias, window)]
 
 
 def scattering_2d(node: Node) -> dict[str, Attribute]:
@@ -67,7 +82,7 @@ def scattering(
 def conv_3d(importer: Importer, node: Node) -> list[SSAValue]:
     """Import CONV_3D, with a kernel [d, h, w, in, out]."""
     data, kernel, bias = node.input(0), node.input(1), node.optional(2)
-    _floats(node, data, kernel, bias)
+    node.one_type(FLOATS, data, kernel, bias, node.output())
     strides, dilation = _steps(node)
     sizes = node.shape(data, 5)[1:4], node.shape(kernel, 5)[:3]
     properties: dict[str, Attribute] = {
@@ -84,17 +99,11 @@ def conv_3d(importer: Importer, node: Node) -> list[SSAValue]:
 def conv_3d_transpose(importer: Importer, node: Node) -> list[SSAValue]:
     """Import CONV_3D_TRANSPOSE. Inputs: shape of the result, kernel [d, h, w, out, in], data, bias."""
     kernel, data, bias = node.input(1), node.input(2), node.optional(3)
-    _floats(node, data, kernel, bias)
+    node.one_type(FLOATS, data, kernel, bias, node.output())
     sizes = node.shape(data, 5)[1:4], node.shape(kernel, 5)[:3], result_shape(node, 5)[1:4]
     properties = scattering(node, sizes, *_steps(node)) | {"kernel_layout": StringAttr("DHWOI"), "out_dtype": f32}
     result = importer.call(Conv3dTransposeOp, importer.value(data), importer.value(kernel), **properties)
     return [importer.clip_reals(add_bias(importer, result, bias), node.activation())]
-
-
-def _floats(node: Node, *tensors: Tensor | None) -> None:
-    given = [tensor for tensor in (*tensors, node.output()) if tensor is not None]
-    if any(tensor.type != "FLOAT32" for tensor in given):
-        raise node.refuse_types(*given)
 
 
 def _steps(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -22,7 +22,6 @@ from relay.dialects.relay import (
     SoftmaxOp,
     SumOp,
     TanhOp,
-    UnaryOp,
 )
 from relay.frontend.importing.builder import multiplier_attrs, number, parameters, real
 from relay.frontend.tflite.builder import Importer, numpy_type
@@ -41,15 +40,16 @@ def ratio(source: float | np.float32, target: np.float32) -> tuple[int, int]:
     return quantize_multiplier(float(np.float64(np.float32(source)) / np.float64(target)))
 
 
-def of_codes(kind: str) -> Callable[[Convert], Convert]:
-    """A decorator that enters an import function for operators of this kind on quantized values; on other types, the
+def of_codes(*kinds: str) -> Callable[[Convert], Convert]:
+    """A decorator that enters an import function for operators of these kinds on quantized values; on other types, the
     function in the table is used."""
 
     def wrap(convert: Convert) -> Convert:
         def chosen(importer: Importer, node: Node) -> Sequence[SSAValue]:
-            return (convert if node.output().type in CODES else TABLE[kind].convert)(importer, node)
+            of_other_types = TABLE[node.operator.kind].convert
+            return (convert if node.output().type in CODES else of_other_types)(importer, node)
 
-        ROWS[kind] = chosen
+        ROWS.update(dict.fromkeys(kinds, chosen))
         return convert
 
     return wrap
@@ -58,22 +58,14 @@ def of_codes(kind: str) -> Callable[[Convert], Convert]:
 ROWS: dict[str, Convert] = {}
 
 
-@of_codes("ADD")
-def add(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    return [_sum(importer, node, qnn.AddOp)]
-
-
-@of_codes("SUB")
-def subtract(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    return [_sum(importer, node, qnn.SubtractOp)]
-
-
-def _sum(importer: Importer, node: Node, op: type[qnn.AddOp] | type[qnn.SubtractOp]) -> SSAValue:
-    """`requantize(lhs) +- requantize(rhs)` in the scale of the result, without a left shift before or rescaling after
-    the sum."""
+@of_codes("ADD", "SUB")
+def sum_(importer: Importer, node: Node) -> Sequence[SSAValue]:
+    """Import ADD and SUB: `requantize(lhs) +- requantize(rhs)` in the scale of the result, without a left shift before
+    or rescaling after the sum."""
+    op = qnn.AddOp if node.operator.kind == "ADD" else qnn.SubtractOp
     lhs, rhs, out = quantization(node)
     sides = ratio(lhs.scale, out.scale), ratio(rhs.scale, out.scale)
-    return _binary(importer, node, op, aligned(0, *sides, quantize_multiplier(1.0)))
+    return [_binary(importer, node, op, aligned(0, *sides, quantize_multiplier(1.0)))]
 
 
 @of_codes("MUL")
@@ -134,43 +126,20 @@ def softmax(importer: Importer, node: Node) -> Sequence[SSAValue]:
     return [to_codes(importer, node, value)]
 
 
-@of_codes("LOGISTIC")
-def logistic(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    return [_curve(importer, node, SigmoidOp)]
+@of_codes("LOGISTIC", "TANH")
+def curve(importer: Importer, node: Node) -> Sequence[SSAValue]:
+    """Import quantized LOGISTIC and TANH, computed in floats."""
+    op = SigmoidOp if node.operator.kind == "LOGISTIC" else TanhOp
+    return [to_codes(importer, node, importer.call(op, to_reals(importer, node)))]
 
 
-@of_codes("TANH")
-def tanh(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    return [_curve(importer, node, TanhOp)]
-
-
-def _curve(importer: Importer, node: Node, op: type[UnaryOp]) -> SSAValue:
-    """Import a function of a quantized tensor: the codes are dequantized, `op` is computed in floats, and its result is
-    quantized."""
-    return to_codes(importer, node, importer.call(op, to_reals(importer, node)))
-
-
-@of_codes("RELU")
-def relu(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    return [_clamp(importer, node, "RELU")]
-
-
-@of_codes("RELU6")
-def relu6(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    return [_clamp(importer, node, "RELU6")]
-
-
-@of_codes("RELU_N1_TO_1")
-def relu_n1_to_1(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    return [_clamp(importer, node, "RELU_N1_TO_1")]
-
-
-def _clamp(importer: Importer, node: Node, activation: str) -> SSAValue:
-    """The input clipped in its own quantization, then requantized."""
+@of_codes("RELU", "RELU6", "RELU_N1_TO_1")
+def clamp(importer: Importer, node: Node) -> Sequence[SSAValue]:
+    """Import a clamp: the input is clipped in its own quantization, then requantized."""
     data = node.input(0)
     source = node.codes(data)
-    value = importer.clip_codes(importer.value(data), source, node.bounds(source, activation, to_even=True))
-    return requantize(importer, node, value, source)
+    bounds = node.bounds(source, node.operator.kind, to_even=True)
+    return [requantize(importer, node, importer.clip_codes(importer.value(data), source, bounds), source)]
 
 
 @of_codes("CONCATENATION")

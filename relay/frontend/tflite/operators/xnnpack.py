@@ -8,31 +8,18 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
-from relay.dialects import qnn
 from relay.dialects.relay import CastOp, MultiplyOp, SubtractOp
-from relay.frontend.importing.builder import multiplier_attrs, number, parameters
+from relay.frontend.importing.builder import multiplier_attrs
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import CODES, Node
+from relay.frontend.tflite.operators.quantize import rescale
 from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import TABLE, Convert
 from relay.interpreters.arithmetic import quantize_multiplier
 
 _FRACTION = 1 << 8
 """The denominator of QUANTIZE's multiplier, a fixed-point number with 8 fraction bits."""
-
-
-def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes, extra: dict[str, Attribute]) -> SSAValue:
-    target = node.codes(node.output())
-    low, high = (target.low, target.high) if node.operator.kind == "QUANTIZE" else node.bounds(target)
-    properties: dict[str, Attribute] = {
-        **parameters(input=source, output=target),
-        "min": number(low),
-        "max": number(high),
-        "out_dtype": importer.element(node.output()),
-        **extra,
-    }
-    return importer.call(qnn.RequantizeOp, value, **properties)
 
 
 def multiply(importer: Importer, node: Node) -> Sequence[SSAValue]:
@@ -44,8 +31,8 @@ def multiply(importer: Importer, node: Node) -> Sequence[SSAValue]:
     product = importer.call(MultiplyOp, *(_steps(importer, node, t) for t in tensors[:2]))
     scale = lhs.scale * rhs.scale
     found = quantize_multiplier(float(np.float64(scale) / np.float64(target.scale)))
-    extra = {"rounding": StringAttr("f32_even"), **multiplier_attrs(found)}
-    return [requantize(importer, node, product, Codes(scale, 0, 0, 0), extra)]
+    factor: dict[str, Attribute] = {"rounding": StringAttr("f32_even"), **multiplier_attrs(found)}
+    return [rescale(importer, node, product, Codes(scale, 0, 0, 0), node.bounds(target), **factor)]
 
 
 def _steps(importer: Importer, node: Node, tensor: Tensor) -> SSAValue:
@@ -67,7 +54,7 @@ def quantize(importer: Importer, node: Node) -> Sequence[SSAValue]:
         return TABLE["QUANTIZE"].convert(importer, node)
     found = quantize_multiplier(float(np.rint(np.float32(_FRACTION) * factor)) / _FRACTION)
     extra: dict[str, Attribute] = {"rounding": StringAttr("upward"), **multiplier_attrs(found)}
-    return [requantize(importer, node, importer.value(data), source, extra)]
+    return [rescale(importer, node, importer.value(data), source, (target.low, target.high), **extra)]
 
 
 ROWS: dict[str, Convert] = {"MUL": multiply, "QUANTIZE": quantize}
