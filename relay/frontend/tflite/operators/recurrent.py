@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
-from relay.dialects.attributes import Array, elements
-from relay.frontend.importing.builder import multiplier_attrs, number
+from relay.dialects.attributes import Array
+from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
@@ -98,9 +98,7 @@ def _stack(importer: Importer, node: Node, arrays: list[Array], what: str) -> SS
 
 def _gate_multipliers(node: Node, what: str, kernels: list[Tensor], scale: np.float32) -> dict[str, Attribute]:
     found = quantize_multipliers(np.array([node.codes(kernel).scale * scale / _GATE_SCALE for kernel in kernels]))
-    labels = ("multiplier", "shift")
-    rows = zip(labels, found, strict=True)
-    return {f"{what}_{label}": elements(array, np.int32, label=label) for label, array in rows}
+    return {f"{what}_{label}": each for label, each in multiplier_vectors(found).items()}
 
 
 def _cell_shift(node: Node, cell: Tensor) -> int:

@@ -6,7 +6,7 @@ Weights may be int8: then each row of data and state is quantised at run time. S
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,9 @@ MOST_STEPS = 1024
 """The maximum number of steps that are unrolled."""
 NORM_EPSILON = 1e-8
 """The epsilon that layer norms add to the variance."""
+Step = Callable[..., list[SSAValue]]
+"""Returns the new states, the hidden state first, from the products of a step's data with the kernels and from the
+previous states."""
 
 
 def state(node: Node, number: int) -> Tensor:
@@ -94,11 +97,24 @@ class Builder:
         parts = self.importer.parts(whole, [1] * dims[time_axis], time_axis)
         return [self.importer.reshape(each, [batch, width]) for each in parts]
 
-    def sequence(self, rows: Sequence[SSAValue], time_axis: int) -> SSAValue:
-        """The steps' results stacked along the time axis."""
-        batch, width = self.importer.shape(rows[0])
-        dims = [1, batch, width] if time_axis == 0 else [batch, 1, width]
-        return self.importer.concatenate([self.importer.reshape(row, dims) for row in rows], time_axis)
+    def run(
+        self, data: Tensor, kernels: Sequence[Tensor], memory: Sequence[Tensor], step: Step, axis: int, back: bool
+    ) -> SSAValue:
+        """Build all steps along the time axis, from the last one to the first if `back`.
+        Returns the hidden states of all steps, in the order of the data, stacked along the time axis; the variables
+        `memory` of the states get their values after the last step built."""
+        states = [self.importer.value(tensor) for tensor in memory]
+        rows = self.steps(data, axis, kernels)
+        found: list[SSAValue] = []
+        for row in reversed(rows) if back else rows:
+            states = step(row, *states)
+            found.append(states[0])
+        for tensor, value in zip(memory, states, strict=True):
+            self.importer.define(tensor, value)
+        batch, width = self.importer.shape(found[0])
+        dims = [1, batch, width] if axis == 0 else [batch, 1, width]
+        layers = [self.importer.reshape(each, dims) for each in (found[::-1] if back else found)]
+        return self.importer.concatenate(layers, axis)
 
 
 class Slots(NamedTuple):
@@ -135,21 +151,12 @@ class Lstm:
         self.peepholes = {gate: self.make.vector(slots.peephole + n) for n, gate in enumerate((0, 1, 3))}
 
     def run(self, data: Tensor, time_axis: int, backward: bool = False) -> SSAValue:
-        """Build all steps, from the last one to the first if `backward`. Returns the hidden states of all steps, in the
-        order of the data; the variables of the hidden and the cell state get their values after the last step built."""
+        """Build all steps (`Builder.run`)."""
         memory = state(self.node, self.slots.hidden), state(self.node, self.slots.cell)
         self.node.one_type(FLOATS, *memory)
-        hidden, cell = (self.importer.value(tensor) for tensor in memory)
-        rows = self.make.steps(data, time_axis, self.kernels)
-        found: list[SSAValue] = []
-        for row in reversed(rows) if backward else rows:
-            hidden, cell = self.step(row, hidden, cell)
-            found.append(hidden)
-        for tensor, value in zip(memory, (hidden, cell), strict=True):
-            self.importer.define(tensor, value)
-        return self.make.sequence(found[::-1] if backward else found, time_axis)
+        return self.make.run(data, self.kernels, memory, self.step, time_axis, backward)
 
-    def step(self, row: SSAValue, hidden: SSAValue, cell: SSAValue) -> tuple[SSAValue, SSAValue]:
+    def step(self, row: SSAValue, hidden: SSAValue, cell: SSAValue) -> list[SSAValue]:
         make, node, units = self.make, self.node, self.units
         total = make.plus(row, make.product(hidden, self.recurrents))
         parts = dict(zip(self.gates, self.importer.parts(total, [units] * len(self.gates), 1), strict=True))
@@ -168,7 +175,7 @@ class Lstm:
             bias = node.optional(self.slots.projection + 1)
             hidden = add_bias(self.importer, make.product(hidden, [projection]), bias)
             hidden = self.clipped(hidden, node.real("proj_clip"))
-        return hidden, cell
+        return [hidden, cell]
 
     def gate(self, gate: int, value: SSAValue, cell: SSAValue | None) -> SSAValue:
         """The sum of a gate before its activation function."""

@@ -68,16 +68,12 @@ def simple(importer: Importer, node: Node, data: Tensor, slots: Sequence[int], a
     """A simple RNN with `h = f(W x + R h + b)` in each step; `slots` are the indices of the inputs W, R, b, h."""
     make = Builder(importer, node)
     kernel, recurrent, bias = (node.input(number) for number in slots[:3])
-    memory = state(node, slots[3])
-    hidden = importer.value(memory)
-    rows = make.steps(data, axis, [kernel])
-    found: list[SSAValue] = []
-    for row in reversed(rows) if back else rows:
+
+    def step(row: SSAValue, hidden: SSAValue) -> list[SSAValue]:
         total = make.plus(row, make.product(hidden, [recurrent]))
-        hidden = make.activated(add_bias(importer, total, bias))
-        found.append(hidden)
-    importer.define(memory, hidden)
-    return make.sequence(found[::-1] if back else found, axis)
+        return [make.activated(add_bias(importer, total, bias))]
+
+    return make.run(data, [kernel], [state(node, slots[3])], step, axis, back)
 
 
 @operator("UNIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), inputs=(5, 5))
