@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects.relay import CastOp
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
@@ -124,7 +124,6 @@ CALLS: dict[str, tuple[type[RelayError], Callable[[], object]]] = {
     **{words: (Unsupported, lambda file=file: from_tflite(file())) for words, file in hearing.REFUSED.items()},
     **{words: (error, lambda file=file: from_tflite(file())) for words, (error, file) in keeping.REFUSED.items()},
     **{words: (error, lambda file=file: from_tflite(file())) for words, (error, file) in thinning.REFUSED.items()},
-    "calls a subgraph": (Unsupported, lambda: Importer({}).inline(node(), 0, Block(), [])),
     "'out0' is computed at run time": (Unsupported, lambda: asked(lambda i, n: [i.value(n.output())])),
     "of shape (3,) has not the elements of (7,)": (Malformed, lambda: asked(lambda i, n: [i.weight(n.input(1), [7])])),
     "its property 'dtype' is not given": (Malformed, refused_argument),

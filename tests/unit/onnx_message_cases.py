@@ -20,7 +20,6 @@ from xdsl.ir import Block
 from relay.errors import RelayError
 from relay.frontend import from_onnx
 from relay.frontend.importing import conversion
-from relay.frontend.onnx import builder
 from relay.frontend.onnx import model as reading
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import control
@@ -369,7 +368,5 @@ def every(folder: Path) -> None:
         patch.delitem(sys.modules, "relay.frontend.onnx.main_graph")
         told("the package onnx is not installed", b"")
     node = Node("file", relu.graph.node[0], 0, "", 18, {}, (), lambda value: None, "")
-    with pytest.raises(RelayError, match="has a subgraph"):
-        builder.nowhere(node, relu.graph, Block(), [])
     with pytest.raises(RelayError, match="input 0 is index, no tensor"):
         replace(node, values=tuple(Block(arg_types=[IndexType()]).args)).type(0)

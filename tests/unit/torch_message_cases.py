@@ -21,8 +21,7 @@ from relay.errors import RelayError
 from relay.frontend import from_pytorch
 from relay.frontend.importing import archives as reading
 from relay.frontend.importing import conversion
-from relay.frontend.torch import builder
-from relay.frontend.torch.node import Node, Subgraph
+from relay.frontend.torch.node import Node
 from tests.numeric.torch_programs import Json, archive, invoke, tensor
 
 MODEL, WEIGHTS = "m/models/model.json", "m/data/weights/model_weights_config.json"
@@ -407,7 +406,5 @@ def every() -> None:
             flow("cond", KNOWN, body(zeros(1)), body(zeros(1)), tensors()),
         )
     node = Node("file", "aten.relu.default", 0, "", {}, [], [])
-    with pytest.raises(RelayError, match="has a subgraph"):
-        builder.nowhere(node, Subgraph("", {}), Block(), [])
     with pytest.raises(RelayError, match="the argument self is index, no tensor"):
         replace(node, arguments={"self": Block(arg_types=[IndexType()]).args[0]}).shape("self")

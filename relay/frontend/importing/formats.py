@@ -18,8 +18,6 @@ class Format(NamedTuple):
     title: str
     importer: str
     """The name of the function of `relay.frontend` that imports the format."""
-    models: str = ""
-    """The name of the format's models, for errors about formats that cannot be imported."""
     hint: str = ""
     """What to do with such models instead; empty for formats that can be imported."""
 
@@ -31,7 +29,7 @@ FORMATS = {
     "onnx": Format("ONNX", "from_onnx"),
     "pt2": Format("a PyTorch program (.pt2)", "from_pytorch"),
     "keras": Format("a Keras model (.keras)", "from_keras"),
-    "stablehlo": Format("a StableHLO artifact", "", "StableHLO artifacts", _CONVERT),
+    "stablehlo": Format("a StableHLO artifact", "", _CONVERT),
 }
 """The formats by name. Formats with a hint cannot be imported."""
 MODELS = {name: each for name, each in FORMATS.items() if each.importer and not each.hint}

@@ -6,7 +6,7 @@ errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from os import PathLike, fspath
@@ -49,6 +49,13 @@ def one_of(shapes: T | None, shape_dict: T | None) -> T | None:
     if shapes is not None and shape_dict is not None:
         raise InvalidArgument("shape_dict", "is given, and so is shapes, which is the same", "leave one of them out")
     return shape_dict if shapes is None else shapes
+
+
+def numerics_of(numerics: object, known: Collection[str], importer: str) -> str:
+    """The name of the runtime whose integers are wanted. Raises InvalidArgument unless it is one of `known`."""
+    if not isinstance(numerics, str) or numerics not in known:
+        raise InvalidArgument(importer, f"numerics {shown(numerics)} is unknown", f"use one of {', '.join(known)}")
+    return numerics
 
 
 TVM_OPTIONS = {

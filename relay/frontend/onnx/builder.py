@@ -23,11 +23,6 @@ Subgraph = Callable[[Node, onnx.GraphProto, Block, Sequence[SSAValue]], list[SSA
 """Builds a subgraph of a node at the end of a block, with these values as its inputs; returns its outputs."""
 
 
-def nowhere(node: Node, graph: onnx.GraphProto, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
-    """The `Subgraph` function of a graph without subgraphs, which is never called."""
-    raise node.unsupported("has a subgraph")
-
-
 @dataclass(slots=True)
 class Frame:
     """The scope of a graph or function body: the values of its names."""
@@ -74,7 +69,7 @@ class Importer(TensorBuilder):
         super().__init__(names)
         self.model, self.numerics = model, numerics
         self.frame = Frame(self.block, opsets=model.opsets)
-        self.subgraph: Subgraph = nowhere
+        self.subgraph: Subgraph
         self.narrow: dict[SSAValue, Callable[[bool], NarrowWeights | None]] = {}
         """For values that are dequantized few-bit weights [inputs, units], a function that returns the weights (called
         with True for weights [units, inputs]), so that products can use the quantized form."""

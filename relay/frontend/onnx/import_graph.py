@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 import numpy.typing as npt
 
 from relay.errors import InvalidArgument
-from relay.frontend.importing.options import Source, by_name, one_of
+from relay.frontend.importing.options import Source, by_name, numerics_of, one_of
 from relay.module import IRModule
 from relay.plug_ins import installation
 
@@ -47,9 +47,7 @@ def from_onnx(
     Raises Malformed (the file), Unsupported (every node that cannot be imported) or InvalidArgument. Source:
     https://onnx.ai/onnx/operators.
     """
-    if numerics not in NUMERICS:
-        what = f"numerics {numerics!r} is unknown"
-        raise InvalidArgument("from_onnx", what, f"use one of {', '.join(NUMERICS)}")
+    numerics_of(numerics, NUMERICS, "from_onnx")
     try:
         # imported here, since only this function needs the package onnx
         from relay.frontend.onnx.main_graph import imported

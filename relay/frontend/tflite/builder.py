@@ -54,12 +54,6 @@ Inline = Callable[[Node, int, Block, Sequence[SSAValue]], list[SSAValue]]
 """Builds a subgraph of the file, given by index, at the end of a block; returns the values of its outputs."""
 
 
-def nowhere(node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-    """An `Inline` function that raises Unsupported: the default of an `Importer` to which no function that builds
-    subgraphs was given."""
-    raise node.unsupported("calls a subgraph")
-
-
 class Importer(TensorBuilder):
     """The block under construction, and the value of each tensor of the file."""
 
@@ -71,7 +65,7 @@ class Importer(TensorBuilder):
         self._names = names
         self._values: dict[int, SSAValue] = {}
         self._weights: dict[tuple[int, tuple[int, ...]], SSAValue] = {}
-        self.inline: Inline = nowhere
+        self.inline: Inline
 
     def argument(self, tensor: Tensor) -> None:
         """Make this tensor the next argument of the function."""

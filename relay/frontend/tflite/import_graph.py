@@ -39,6 +39,7 @@ from relay.frontend.importing.options import (
     by_name,
     chosen,
     custom_functions,
+    numerics_of,
     one_of,
     source,
 )
@@ -93,7 +94,8 @@ def from_tflite(
     Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument. Source:
     TFLite schema.fbs, version 3.
     """
-    profile, images = _numerics(numerics), None if batch is None else batch_of(batch, "from_tflite")
+    profile = PROFILES[numerics_of(numerics, PROFILES, "from_tflite")]
+    images = None if batch is None else batch_of(batch, "from_tflite")
     data, name = source(model, "from_tflite")
     graphs = [real_parts(widened(each, name)) for each in called(read_model(data, name), name)]
     graphs[0] = with_variables(graphs, name)
@@ -116,13 +118,6 @@ def from_tflite(
                 raise Unsupported(f"{name}: {tensor}", what, "leave batch or this output out")
         rebatch(module, images, name)
     return module
-
-
-def _numerics(numerics: object) -> Numerics:
-    if not isinstance(numerics, str) or numerics not in PROFILES:
-        what = f"numerics {shown(numerics)} is unknown"
-        raise InvalidArgument("from_tflite", what, f"use one of {', '.join(PROFILES)}")
-    return PROFILES[numerics]
 
 
 def _custom_rows(custom_ops: object, what: str = "custom_ops") -> dict[str, Row]:

@@ -5,7 +5,7 @@ The functions of the table get it as their first argument.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,6 @@ Call = Callable[[Node, Subgraph, Block, Sequence[SSAValue]], list[SSAValue]]
 F32 = element_type(np.float32)
 
 
-def nowhere(node: Node, graph: Subgraph, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
-    """The `Call` function of a program without subgraphs, which is never called."""
-    raise node.unsupported("has a subgraph")
-
-
 def category(element: Attribute) -> int:
     """PyTorch's category of an element type: 0 for booleans, 1 for integers, 2 for floats."""
     return 2 if is_float(element) else int(element != element_type(np.bool_))
@@ -37,9 +32,7 @@ def category(element: Attribute) -> int:
 class Importer(TensorBuilder):
     """The block under construction, with the methods that operator functions use."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        super().__init__(names)
-        self.subgraph: Call = nowhere
+    subgraph: Call
 
     def promoted(self, *operands: SSAValue | float) -> Attribute:
         """The element type in which PyTorch computes: that of the tensors, unless one of rank 0, or a Python number,

@@ -21,7 +21,15 @@ from relay.dialects.op import Type
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.importing.conversion import readable
 from relay.frontend.importing.function import completed, finished, output_infos
-from relay.frontend.importing.options import Source, batch_of, custom_functions, one_of, source, wanted_names
+from relay.frontend.importing.options import (
+    Source,
+    batch_of,
+    custom_functions,
+    numerics_of,
+    one_of,
+    source,
+    wanted_names,
+)
 from relay.frontend.importing.problems import Problems
 from relay.frontend.importing.sizes import Sizes, sized, sizes_known, symbols_of
 from relay.frontend.torch.archive import Archive, Json, dtype_of_number
@@ -58,9 +66,7 @@ def from_pytorch(
     Raises Malformed (the file), Unsupported (every node that cannot be imported) or InvalidArgument. Source:
     torch/_export/serde/schema.py.
     """
-    if numerics not in NUMERICS:
-        what = f"numerics {numerics!r} is unknown"
-        raise InvalidArgument("from_pytorch", what, f"use one of {', '.join(NUMERICS)}")
+    numerics_of(numerics, NUMERICS, "from_pytorch")
     images = None if batch is None else batch_of(batch, "from_pytorch")
     archive = Archive(*saved(model))
     given = one_of(shapes, shape_dict)
