@@ -2,8 +2,7 @@
 
 - `relay/dialects/{relay,qnn}/__init__.py` from the classes of the files beside it,
 - the lazy modules (`DOORS`) from their own imports under `if TYPE_CHECKING`; `relay/transform.py` has the passes from
-  `relay.universe.PASSES` besides, under the names of their classes and their `aliases`,
-- `relay/frontend/tflite/operators/__init__.py` from the files beside it.
+  `relay.universe.PASSES` besides, under the names of their classes and their `aliases`.
 
 A module's docstring is written by hand, and stays. Sources are read, not imported: what is stale need not import.
 """
@@ -27,7 +26,6 @@ DOORS = [
     TRANSFORM,
     *(PACKAGE / name / "__init__.py" for name in ("byoc", "byoc/c", "runtime", "viewer")),
 ]
-OPERATORS = PACKAGE / "frontend" / "tflite" / "operators"
 WRITTEN = "# Written by `python docs/generate.py`; do not edit"
 
 Home = tuple[str, str]
@@ -218,23 +216,6 @@ def door_module(path: Path) -> str:
 IMPORT = "from relay.doors import door"
 
 
-# TFLite
-
-
-def operators_module() -> str:
-    """The front door of the operators, which fills the table."""
-    path = OPERATORS / "__init__.py"
-    names = [file.stem for file in files_beside(path)]
-    return "\n".join(
-        [
-            docstring(path) + "\n",
-            f"from __future__ import annotations\n\n{imported(dotted(path), names)}",
-            f"from relay.frontend.tflite.table import TABLE, join\n\n{WRITTEN}: files are found.",
-            f"join()\n\n{listed(['TABLE', *names])}",
-        ]
-    )
-
-
 def formatted(text: str, path: Path) -> str:
     """The text as ruff formats it."""
     ruff = [sys.executable, "-m", "ruff"]
@@ -250,7 +231,6 @@ def modules() -> dict[Path, str]:
     """The text of each generated module."""
     found = {PACKAGE / "dialects" / name / "__init__.py": dialect_module(name) for name in DIALECTS}
     found |= {path: door_module(path) for path in DOORS}
-    found[OPERATORS / "__init__.py"] = operators_module()
     return {path: formatted(text, path) for path, text in found.items()}
 
 

@@ -1,6 +1,10 @@
 """The rows of the table of Keras layers and operations, one module per kind."""
 
-from relay.frontend.keras.operators import activations, core, elementwise, movement, nn, recurrent
+from __future__ import annotations
+
+from relay.frontend.importing.tables import fill
 from relay.frontend.keras.table import REFUSED, TABLE
 
-__all__ = ["REFUSED", "TABLE", "activations", "core", "elementwise", "movement", "nn", "recurrent"]
+fill(__name__, __path__)
+
+__all__ = ["REFUSED", "TABLE"]

@@ -1,23 +1,10 @@
 """The rows of the table of ONNX operators, one module per kind."""
 
-from relay.frontend.onnx.operators import (
-    attention,
-    constants,
-    control,
-    elementwise,
-    indexing,
-    movement,
-    nn,
-    optimized,
-    quantized,
-    recurrent,
-    reduce,
-    resizing,
-    selection,
-)
+from __future__ import annotations
+
+from relay.frontend.importing.tables import fill
 from relay.frontend.onnx.table import TABLE, row
 
-__all__ = [
-    "TABLE", "attention", "constants", "control", "elementwise", "indexing", "movement", "nn", "optimized", "quantized",
-    "recurrent", "reduce", "resizing", "row", "selection",
-]  # fmt: skip
+fill(__name__, __path__)
+
+__all__ = ["TABLE", "row"]

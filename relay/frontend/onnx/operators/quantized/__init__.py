@@ -1,5 +1,7 @@
 """The rows of quantized operators: those of the standard domain and ONNX Runtime's (`com.microsoft`)."""
 
-from relay.frontend.onnx.operators.quantized import blocks, dynamic, elementwise, linear, products
+from __future__ import annotations
 
-__all__ = ["blocks", "dynamic", "elementwise", "linear", "products"]
+from relay.frontend.importing.tables import fill
+
+fill(__name__, __path__)
