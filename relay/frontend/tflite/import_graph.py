@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import SupportsIndex
 
 import numpy as np
@@ -29,7 +28,7 @@ from relay.arguments import mapping, shown
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, Type
 from relay.dialects.plug_in import importers
-from relay.errors import InvalidArgument, Unsupported
+from relay.errors import InvalidArgument, RelayError, Unsupported
 from relay.frontend.importing.builder import free_name
 from relay.frontend.importing.function import finished
 from relay.frontend.importing.options import (
@@ -44,16 +43,15 @@ from relay.frontend.importing.options import (
     source,
 )
 from relay.frontend.importing.problems import Problems
+from relay.frontend.importing.sizes import Sizes, given_sizes, unknown_sizes
 from relay.frontend.tflite.builder import Importer, numpy_type, tensor_type
-from relay.frontend.tflite.known import MOST, known_numbers
 from relay.frontend.tflite.model import MAX_RANK, Operator, Subgraph, Tensor, read_model
 from relay.frontend.tflite.narrow import widened
-from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators import TABLE
 from relay.frontend.tflite.operators.spectral import real_parts
 from relay.frontend.tflite.profiles import PROFILES, Numerics
 from relay.frontend.tflite.schema import BUILTIN_OPERATORS
-from relay.frontend.tflite.shapes import with_shape, with_shapes
 from relay.frontend.tflite.subgraphs import CALLS, called, check_calls, needed
 from relay.frontend.tflite.table import ANY, Convert, Row
 from relay.frontend.tflite.variables import DECLARED, with_variables
@@ -62,6 +60,10 @@ from relay.module import IRModule
 from relay.signature import TensorInfo
 from relay.transforms.batch import rebatch
 from relay.transforms.dead_ops import erase_dead
+
+MOST = 1024
+"""The maximum number of elements of a tensor that the importer evaluates because it follows from shapes. Such tensors,
+vectors of sizes, are short."""
 
 
 def supported_operators() -> dict[str, tuple[int, int]]:
@@ -99,7 +101,7 @@ def from_tflite(
     data, name = source(model, "from_tflite")
     graphs = [real_parts(widened(each, name)) for each in called(read_model(data, name), name)]
     graphs[0] = with_variables(graphs, name)
-    graph = graphs[0] = with_shapes(graphs[0], one_of(shapes, shape_dict), batch, name)
+    graph = graphs[0] = _with_shapes(graphs[0], one_of(shapes, shape_dict), batch, name)
     if images is not None and any(operator.kind in CALLS for operator in graph.operators):
         raise Unsupported(name, "has control flow, whose subgraphs keep their batch", "leave batch out")
     table = TABLE if custom_ops is None else TABLE | _custom_rows(custom_ops)
@@ -139,6 +141,30 @@ def _results(node: Node) -> list[tuple[str, Type | None]]:
         type, free = tensor_type(tensor), [DYNAMIC if size < 0 else size for size in tensor.shape_signature]
         found.append((str(tensor), None if type is None else TensorType(type.element_type, free)))
     return found
+
+
+def _with_shape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """The tensor with that shape; the tensor itself if it has it."""
+    dims = tuple(shape)
+    return tensor if tensor.shape == dims else replace(tensor, shape=dims, shape_signature=dims)
+
+
+def _with_shapes(graph: Subgraph, shapes: object, batch: object, name: str) -> Subgraph:
+    """The graph with inputs of these shapes, by name, instead of those in the file; where the file leaves a size
+    unknown, the caller must give one.
+
+    Raises InvalidArgument for shapes that inputs cannot have, and for an input of unknown size without a given shape.
+    """
+    tensors = list(graph.tensors)
+    sizes = [Sizes(tensors[index].name, tensors[index].shape_signature) for index in graph.inputs]
+    given = given_sizes(sizes, shapes, batch, "from_tflite", name)
+    for index, each in zip(graph.inputs, sizes, strict=True):
+        pairs = zip(tensors[index].shape[1:], each.dims[1:], strict=True)
+        if each.input in given:
+            tensors[index] = _with_shape(tensors[index], given[each.input])
+        elif any(stored <= 1 and free < 0 for stored, free in pairs):
+            raise unknown_sizes(each, sizes, name)
+    return replace(graph, tensors=tuple(tensors))
 
 
 def _wanted(graph: Subgraph, outputs: object, name: str) -> list[Tensor]:
@@ -211,13 +237,7 @@ class _Conversion:
 
     def convert(self, node: Node, evaluate: bool = True) -> None:
         """Build an operator; if that fails, record why and continue with placeholders."""
-        found = (
-            known_numbers(self.graph, node.operator, self.known, partial(_evaluated, self.file)) if evaluate else None
-        )
-        if found is not None:
-            self.known.update(found)
-            for index, tensor in found.items():
-                self.tensors[index] = tensor
+        if evaluate and self.evaluated(node.operator):
             return
         self.importer.enter(node)
         outputs = [self.graph.tensors[index] for index in node.operator.outputs]
@@ -228,8 +248,33 @@ class _Conversion:
                 self.importer.placeholder(tensor)
             return
         for tensor, value in zip(outputs, values, strict=True):
-            self.tensors[tensor.index] = with_shape(tensor, self.importer.shape(value))
+            self.tensors[tensor.index] = _with_shape(tensor, self.importer.shape(value))
             self.importer.define(tensor, value)
+
+    def evaluated(self, operator: Operator) -> bool:
+        """Make the operator's results constants if they are integers that follow from shapes: it is SHAPE, or all its
+        inputs are constants, one of which followed from shapes before. Returns whether they are.
+
+        Keras writes such chains for a reshape whose batch size is unknown (SHAPE, STRIDED_SLICE, PACK, RESHAPE), whose
+        last operator can then read the result.
+        """
+        outputs = [self.tensors[index] for index in operator.outputs]
+        if not outputs or any(tensor.type not in INDICES for tensor in outputs):
+            return False
+        if operator.kind != "SHAPE":
+            inputs = [self.tensors[index] for index in operator.inputs if index >= 0]
+            constant = all((t.data is not None or 0 in t.shape) and not t.is_variable for t in inputs)
+            if not constant or self.known.isdisjoint(operator.inputs):
+                return False
+        try:
+            found = _evaluated(self.file, self.graph, operator)
+        except RelayError:
+            return False  # the error is reported when the operator is imported
+        for array, tensor in zip(found, outputs, strict=True):
+            data = memoryview(np.ascontiguousarray(array).tobytes())
+            self.tensors[tensor.index] = replace(tensor, shape=array.shape, shape_signature=array.shape, data=data)
+        self.known.update(operator.outputs)
+        return True
 
     def values(self, node: Node, outputs: Sequence[Tensor]) -> Sequence[SSAValue]:
         """Import an operator by the function that the table of operators has for it, and return the results, which are
@@ -251,7 +296,7 @@ class _Conversion:
         if len(arguments) != len(graph.inputs):
             raise node.malformed(f"gives subgraph {number} {len(arguments)} inputs, and it takes {len(graph.inputs)}")
         inputs = [
-            with_shape(graph.tensors[index], self.importer.shape(value))
+            _with_shape(graph.tensors[index], self.importer.shape(value))
             for index, value in zip(graph.inputs, arguments, strict=True)
         ]
         if [tensor_type(tensor) for tensor in inputs] != [value.type for value in arguments]:
@@ -300,7 +345,7 @@ class _Conversion:
             dims = self.importer.shape(value)
             if len(dims) > MAX_RANK or math.prod(dims) > MAX_ELEMENTS:
                 raise node.malformed(f"{tensor} would be {value.type}")
-            if value.type != tensor_type(with_shape(tensor, dims)):
+            if value.type != tensor_type(_with_shape(tensor, dims)):
                 raise node.malformed(f"{tensor} is {tensor_type(tensor)}, but {value.type} follows from the inputs")
 
     def module(self, inputs: Sequence[Tensor], states: Sequence[Tensor], wanted: Sequence[Tensor]) -> IRModule:
