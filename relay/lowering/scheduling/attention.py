@@ -18,16 +18,16 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import below, minus, remainder, when
-from relay.lowering.scheduling.epilogue import Access, Epilogue, epilogue_of, operations_of, pick_masks
+from relay.lowering.scheduling.epilogue import Access, Epilogue, operations_of, pick_masks
 from relay.lowering.scheduling.in_turn import InTurnSchedule, Row, RowsInTurn, emit_stages
 from relay.lowering.scheduling.matmul import MatmulEmitter
 from relay.lowering.scheduling.padding import CHUNK, copy_codes
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack
-from relay.lowering.scheduling.product import Product, ProductEmitter, ProductSchedule, recognise_product
+from relay.lowering.scheduling.product import Product, ProductEmitter, ProductSchedule, started_product
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.sharing import itemsize
-from relay.lowering.scheduling.strategy import Emission, Kernel, Scheduled, Strategy, moved, started_by
+from relay.lowering.scheduling.strategy import Emission, Kernel, Scheduled, Strategy, moved
 from relay.lowering.shaped import Extent, at_most, buffer_of, shape_of
 from relay.target import LANES, CpuTarget
 
@@ -50,29 +50,21 @@ class AttentionSchedule(OpSchedule):
 @dataclass(frozen=True)
 class Attention(Strategy[AttentionSchedule]):
     """Two matrix products of a kernel and the chain of row operations between them. `starts`: the fills that set their
-    accumulators to zero; `sums`: the two `linalg.generic`s that add up the products; the first one is `op`."""
+    accumulators to zero; `op`: the op of the first product."""
 
     record = AttentionSchedule
     any_length = True
     op: linalg.GenericOp
-    starts: tuple[linalg.FillOp, linalg.FillOp]
-    sums: tuple[linalg.GenericOp, linalg.GenericOp]
+    starts: tuple[Operation, Operation]
     products: tuple[Product, Product]
     rows: RowsInTurn
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        if not isinstance(op, linalg.FillOp):
+        scores = product_of(op, kernel)
+        if scores is None:
             return None
-        return cls.recognise(op, kernel)
-
-    @classmethod
-    def recognise(cls, op: linalg.FillOp, kernel: Kernel) -> Self | None:
-        """Return the attention that starts with the fill, else None."""
-        first = product_of(op, kernel)
-        if first is None:
-            return None
-        (scores, sums), following = first, scheduled_after(first[1])
+        following = scheduled_after(scores.op)
         if scores.epilogue is not None and next(following, None) is not scores.epilogue:
             return None
         begin = next(following, None)
@@ -83,13 +75,12 @@ class Attention(Strategy[AttentionSchedule]):
             if next(following, None) is not each:
                 return None
         fill = next(following, None)
-        second = product_of(fill, kernel) if isinstance(fill, linalg.FillOp) else None
-        if second is None or not isinstance(fill, linalg.FillOp) or next(following, None) is not second[1]:
+        values = None if fill is None else product_of(fill, kernel)
+        if values is None or fill is None or next(following, None) is not values.op:
             return None
-        values, total = second
         if values.epilogue is not None and next(following, None) is not values.epilogue:
             return None
-        found = cls(sums, (op, fill), (sums, total), (scores, values), rows)
+        found = cls(scores.op, (op, fill), (scores, values), rows)
         return found if found.fits() else None
 
     def fits(self) -> bool:
@@ -121,13 +112,14 @@ class Attention(Strategy[AttentionSchedule]):
     @property
     def kept(self) -> list[SSAValue]:
         """The buffers that the attention writes, except the last one, which holds its result."""
-        writers = [self.sums[0], self.products[0].epilogue, *self.rows.chain, self.sums[1]]
+        scores, values = self.products
+        writers = [scores.op, scores.epilogue, *self.rows.chain, values.op]
         found = [buffer for op in writers if op is not None for buffer in op.outputs]
-        return found if self.products[1].epilogue is not None else found[:-1]
+        return found if values.epilogue is not None else found[:-1]
 
     @property
     def covers(self) -> Sequence[Operation]:
-        groups = zip(self.starts, self.sums, (product.epilogue for product in self.products), strict=True)
+        groups = ((fill, each.op, each.epilogue) for fill, each in zip(self.starts, self.products, strict=True))
         first, last = [[op for op in group if op is not None] for group in groups]
         return [*first, *self.rows.chain, *last]
 
@@ -161,14 +153,13 @@ class Attention(Strategy[AttentionSchedule]):
         AttentionEmitter(emission.builder, self, schedule).emit()
 
 
-def product_of(fill: linalg.FillOp, kernel: Kernel) -> tuple[Product, linalg.GenericOp] | None:
-    """Return the batched matrix product that the fill starts, and its operation; None if the fill starts no such
-    product."""
-    started = started_by(fill) if kernel.given.calls else None
-    product = recognise_product(started[0], kernel.target) if started and started[1] == 0 else None
-    if started is None or product is None or product.conv.halves or len(shape_of(product.conv.out)) != 3:
+def product_of(fill: Operation, kernel: Kernel) -> Product | None:
+    """Return the batched matrix product, not of bf16, whose sums the operation `fill` initializes; None if there is
+    none."""
+    product = started_product(fill, kernel)
+    if product is None or product.conv.halves or len(shape_of(product.conv.out)) != 3:
         return None
-    return replace(product, epilogue=epilogue_of(product.conv.out, fill, started[0])), started[0]
+    return product
 
 
 def scheduled_after(op: Operation) -> Iterator[Operation]:
@@ -196,39 +187,36 @@ class AttentionEmitter:
         self.count, self.keys = at_most(conv.columns), at_most(conv.outputs)
         self.weights = attention.rows.op.outputs[0]
         self.room: dict[SSAValue, SSAValue] = {}
+        self.copies: list[SSAValue | None] = []
+        self.constants: list[list[SSAValue]] = []
 
     def emit(self) -> None:
         b, rows = self.b, self.schedule.rows
         for emitter in self.emitters:
             emitter.allocate()
         self.allocate()
-        copies = [self.copied(emitter) for emitter in self.emitters]
-        constants = [emitter.constants() for emitter in self.emitters]
+        self.copies = [self.copied(emitter) for emitter in self.emitters]
+        self.constants = [emitter.constants() for emitter in self.emitters]
         with b.loop(0, self.attention.batch, independent=True) as (head, _):
             for emitter in self.emitters:
                 emitter.pack_matrix(head)
             if isinstance(count := self.attention.products[0].conv.columns, Extent):
-                self.open_blocks(head, b.length(count), copies, constants)
+                self.open_blocks(head, b.length(count))
                 return
             whole, rest = divmod(self.count, rows)
             with b.loop(0, whole + bool(rest)) as (block, _):
-                body = [
-                    lambda size=size: self.block(head, b.times(block, rows), size, copies, constants)
-                    for size in (rows, rest)
-                ]
+                body = [lambda size=size: self.block(head, b.times(block, rows), size) for size in (rows, rest)]
                 when(b, below(b, block, whole) if rest else None, *body)
 
-    def open_blocks(
-        self, head: Index, end: Index, copies: Sequence[SSAValue | None], constants: list[list[SSAValue]]
-    ) -> None:
+    def open_blocks(self, head: Index, end: Index) -> None:
         """Emit all blocks of queries of a head, the last one partial, for a number of queries `end` that is known only
         at run time."""
         b, rows = self.b, self.schedule.rows
         whole = minus(b, end, remainder(b, end, rows))
         with b.loop(0, whole, rows) as (start, _):
-            self.block(head, start, rows, copies, constants)
+            self.block(head, start, rows)
         left = minus(b, end, whole)
-        when(b, below(b, 0, left), lambda: self.block(head, whole, left, copies, constants))
+        when(b, below(b, 0, left), lambda: self.block(head, whole, left))
 
     def allocate(self) -> None:
         """Allocate scratch memory for a block of rows; the result of an operation reuses the memory of an operand that
@@ -260,19 +248,12 @@ class AttentionEmitter:
         size = self.attention.batch * self.schedule.rows * at_most(conv.channels) + CHUNK
         return self.b.add(memref.AllocOp.get(i16 if schedule.widen else i8, 64, [size])).memref
 
-    def block(
-        self,
-        head: Index,
-        start: Index,
-        count: Index,
-        copies: Sequence[SSAValue | None],
-        constants: list[list[SSAValue]],
-    ) -> None:
+    def block(self, head: Index, start: Index, count: Index) -> None:
         """Emit `count` queries of a head, starting at query `start`."""
         b, rows = self.b, self.schedule.rows
         queries = b.flatten(self.attention.products[0].conv.data.value)
         row = b.plus(b.times(head, self.count), start)
-        self.product(0, head, start, count, (queries, row, copies[0]), constants[0])
+        self.product(0, head, start, count, queries, row)
 
         def row_of(x: Index) -> Row:
             kept = {
@@ -281,23 +262,14 @@ class AttentionEmitter:
             return Row(b, self.attention.rows, self.turn, [head, b.plus(start, x)], kept)
 
         emit_stages(b, self.attention.rows, self.turn, count, row_of)
-        source = self.room[self.weights], b.times(head, rows), copies[1]
-        self.product(1, head, start, count, source, constants[1])
+        self.product(1, head, start, count, self.room[self.weights], b.times(head, rows))
 
-    def product(
-        self,
-        number: int,
-        head: Index,
-        start: Index,
-        count: Index,
-        source: tuple[SSAValue, Index, SSAValue | None],
-        constants: Sequence[SSAValue],
-    ) -> None:
-        """Emit one of the two products (`number` 0: scores, 1: sums of values) for `count` rows of data. `source`: the
-        data, its first row, and memory for a copy of the rows, or None if the rows are read without a copy."""
+    def product(self, number: int, head: Index, start: Index, count: Index, data: SSAValue, row: Index) -> None:
+        """Emit one of the two products (`number` 0: scores, 1: sums of values) for `count` rows of `data`, from row
+        `row` on."""
         b, emitter = self.b, self.emitters[number]
-        (data, row, copy), conv, schedule = source, emitter.conv, emitter.schedule
-        if copy is not None:
+        conv, schedule = emitter.conv, emitter.schedule
+        if (copy := self.copies[number]) is not None:
             first = b.times(head, self.schedule.rows)
             flip = -128 if schedule.sign_flip == "copy" else 0
             extend = extension_of(conv) if schedule.widen else None
@@ -317,7 +289,7 @@ class AttentionEmitter:
         if isinstance(count, int):
             part = replace(conv, columns=count, out_columns=count)
         length = None if isinstance(count, int) else count
-        MatmulEmitter(b, part, schedule, data, constants, epilogue, place, count=length).emit()
+        MatmulEmitter(b, part, schedule, data, self.constants[number], epilogue, place, count=length).emit()
 
 
 class OfBlock(Epilogue):

@@ -23,7 +23,7 @@ from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, 
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack, takes_halves
 from relay.lowering.scheduling.saturate import match_clamp
-from relay.lowering.scheduling.strategy import Emission, Kernel, S, Strategy, started_by
+from relay.lowering.scheduling.strategy import Emission, Kernel, S, Strategy, summed_from
 from relay.lowering.scheduling.tile_products import emitter_of
 from relay.lowering.shaped import buffer_of, shape_of
 from relay.target import CpuTarget
@@ -123,10 +123,10 @@ def weighted_of(fill: Operation, kernel: Kernel) -> Weighted | None:
 
 def recognise_weighted(fill: linalg.FillOp, kernel: Kernel) -> Weighted | None:
     """Recognise the contraction that the fill starts; `weighted_of` caches the result."""
-    started, given = started_by(fill), kernel.given
-    if started is None or started[1] != 0 or not given.calls:
+    op, given = summed_from(fill, kernel), kernel.given
+    if op is None:
         return None
-    op, split = started[0], recognise_groups(started[0])
+    split = recognise_groups(op)
     conv = recognise(op) if split is None else split.conv
     if conv is not None and conv.halves and not takes_halves(conv, kernel.target):
         return None

@@ -41,7 +41,7 @@ from relay.lowering.scheduling.plan import (
     takes_halves,
     takes_unsigned,
 )
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, started_by
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, summed_from
 from relay.lowering.scheduling.tile_products import emitter_of
 from relay.lowering.scheduling.zero_points import Number
 from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, shape_of, vector_of
@@ -53,6 +53,7 @@ class Product:
     """`out[b, m, n] += a[b, m, k] * b[b, k, n]` as a convolution of one row of m pixels; `turned`: the second matrix is
     [b, n, k]."""
 
+    op: linalg.GenericOp
     conv: Convolution
     batch: int
     turned: bool
@@ -83,7 +84,17 @@ def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None
     runs = codes or conv.is_float and a.element == b.element and (not conv.halves or takes_halves(conv, target))
     least = target.costs.packed_turned_columns if turned else target.costs.packed_columns
     many = rows >= target.packed_rows(conv.is_float) and columns >= least
-    return Product(conv, batch, turned) if runs and many else None
+    return Product(op, conv, batch, turned) if runs and many else None
+
+
+def started_product(fill: Operation, kernel: Kernel) -> Product | None:
+    """Return the product whose sums the operation `fill` initializes, with its epilogue; None if there is none, or if
+    packing its second matrix does not pay."""
+    op = summed_from(fill, kernel)
+    product = None if op is None else recognise_product(op, kernel.target)
+    if product is None:
+        return None
+    return replace(product, epilogue=epilogue_of(product.conv.out, fill, product.op))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,17 +112,13 @@ class PackedProduct(Strategy[ProductSchedule]):
     record = ProductSchedule
     any_length = True
     op: linalg.GenericOp
-    fill: linalg.FillOp
+    fill: Operation
     product: Product
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        started = started_by(op) if isinstance(op, linalg.FillOp) and kernel.given.calls else None
-        product = recognise_product(started[0], kernel.target) if started and started[1] == 0 else None
-        if product is None or started is None or not isinstance(op, linalg.FillOp):
-            return None
-        epilogue = epilogue_of(product.conv.out, op, started[0])
-        return cls(started[0], op, replace(product, epilogue=epilogue))
+        product = started_product(op, kernel)
+        return None if product is None else cls(product.op, op, product)
 
     @property
     def covers(self) -> Sequence[Operation]:

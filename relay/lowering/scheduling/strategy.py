@@ -158,11 +158,18 @@ def moved(kernel: Kernel, *buffers: SSAValue) -> int:
     return round(sum(map(size_of, buffers)) / min(costs.stream_bandwidth, costs.loads_per_cycle * register))
 
 
-def started_by(fill: linalg.FillOp) -> tuple[linalg.GenericOp, float | int] | None:
+def started_by(fill: Operation) -> tuple[linalg.GenericOp, float | int] | None:
     """Return the op that accumulates into the result of a fill with a constant, and the constant; else None."""
-    target, constant = fill.outputs[0], fill.inputs[0].owner
-    if not isinstance(constant, arith.ConstantOp):
+    if not isinstance(fill, linalg.FillOp) or not isinstance(constant := fill.inputs[0].owner, arith.ConstantOp):
         return None
+    target = fill.outputs[0]
     users = [use.operation for use in target.uses if use.operation is not fill]
     op = next((op for op in users if isinstance(op, linalg.GenericOp) and target in tuple(op.outputs)), None)
     return None if op is None else (op, to_numpy(constant.value).item())
+
+
+def summed_from(fill: Operation, kernel: Kernel) -> linalg.GenericOp | None:
+    """Return the op whose sums the operation `fill` initializes with 0; None if there is none, or if no call of the
+    kernel is known."""
+    started = started_by(fill) if kernel.given.calls else None
+    return started[0] if started is not None and started[1] == 0 else None

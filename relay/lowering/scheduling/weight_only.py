@@ -20,7 +20,7 @@ from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.code_types import code_type
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
 from relay.lowering.scheduling.picks import Picks, Tuples
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
+from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, summed_from
 from relay.lowering.scheduling.weight_only_kernels import (
     GROUP,
     PRECISE,
@@ -61,7 +61,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
 
     record = WeightOnlySchedule
     op: linalg.GenericOp
-    fill: linalg.FillOp
+    fill: Operation
     epilogue: linalg.GenericOp | None
     arguments: Sequence[BlockArgument]
     given: Sequence[tuple[Array, Array, Array]]
@@ -71,11 +71,8 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        started = started_by(op) if isinstance(op, linalg.FillOp) else None
-        if started is None or started[1] != 0 or not kernel.given.calls:
-            return None
-        product = started[0]
-        if (type := codes_of(product)) is None:
+        product = summed_from(op, kernel)
+        if product is None or (type := codes_of(product)) is None:
             return None
         found = [argument_of(value) for value in product.inputs[1:]]
         arguments = [each for each in found if each is not None and kernel.given.constant(each)]
@@ -87,7 +84,6 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         ]
         codes, scales, zeros = columns
         given = [(c.view(np.uint8), s, z.view(np.uint8)) for c, s, z in zip(codes, scales, zeros, strict=True)]
-        assert isinstance(op, linalg.FillOp)
         epilogue = epilogue_of(product.outputs[0], op, product)
         nibbles = kernel.target.nibble_dot is not None
         found = cls(product, op, epilogue, arguments, given, type, kernel.target.dot(GROUP), nibbles)
