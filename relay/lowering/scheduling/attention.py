@@ -23,7 +23,7 @@ from relay.lowering.scheduling.in_turn import InTurnSchedule, Row, RowsInTurn, e
 from relay.lowering.scheduling.matmul import MatmulEmitter
 from relay.lowering.scheduling.padding import CHUNK, copy_codes
 from relay.lowering.scheduling.picks import Picks
-from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack
+from relay.lowering.scheduling.plan import Around, TileSchedule, conversion_of, decide_tiles, slack
 from relay.lowering.scheduling.product import Product, ProductEmitter, ProductSchedule, started_product
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.sharing import itemsize
@@ -271,8 +271,7 @@ class AttentionEmitter:
         conv, schedule = emitter.conv, emitter.schedule
         if (copy := self.copies[number]) is not None:
             first = b.times(head, self.schedule.rows)
-            flip = -128 if schedule.sign_flip == "copy" else 0
-            extend = extension_of(conv) if schedule.widen else None
+            flip, extend = conversion_of(conv, schedule)
             read, write = b.times(row, conv.channels), b.times(first, conv.channels)
             if isinstance(conv.channels, Extent):
                 with b.loop(0, count) as (line, _):

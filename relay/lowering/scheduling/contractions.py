@@ -21,7 +21,7 @@ from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points,
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, skipping_pays
 from relay.lowering.scheduling.picks import Picks
-from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack, takes_halves
+from relay.lowering.scheduling.plan import Around, TileSchedule, conversion_of, decide_tiles, slack, takes_halves
 from relay.lowering.scheduling.saturate import match_clamp
 from relay.lowering.scheduling.strategy import Emission, Kernel, S, Strategy, summed_from
 from relay.lowering.scheduling.tile_products import emitter_of
@@ -194,8 +194,7 @@ def kernel_of_row(kernel: Array) -> Array:
 def copies(conv: Convolution, schedule: TileSchedule) -> bool:
     """Whether the schedule copies the convolution's data to scratch memory: to convert them to another type or sign, or
     because the last step of the reduction would read beyond the end of the data's buffer."""
-    room = schedule.codes_per_step > 1 and slack(conv, schedule) > 0
-    return schedule.sign_flip == "copy" or schedule.widen or room
+    return schedule.sign_flip == "copy" or schedule.widen or slack(conv, schedule) > 0
 
 
 def pick_padding(pick: Picks, conv: Convolution, schedule: TileSchedule, padding: Padding | None) -> bool:
@@ -203,16 +202,12 @@ def pick_padding(pick: Picks, conv: Convolution, schedule: TileSchedule, padding
     return pick.may("pad_in_copy", copies(conv, schedule) and padding is not None and padding.of_image)
 
 
-def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, pads: bool) -> SSAValue:
+def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, pads: bool = False) -> SSAValue:
     """Emit the data as a flat buffer in the form that the schedule requires, with the padded border if `pads`."""
-    b, data = emission.builder, conv.data.value
-    padding = emission.paddings.get(data) if pads else None
-    if not pads:
-        emission.write(data)
+    padding = emission.padding_of(conv.data.value, pads=pads)
     if not copies(conv, schedule):
-        return b.flatten(data)
-    flip = -128 if schedule.sign_flip == "copy" else 0
-    return emit_codes(b, data, padding, flip, extension_of(conv) if schedule.widen else None)
+        return emission.builder.flatten(conv.data.value)
+    return emit_codes(emission.builder, conv.data.value, padding, *conversion_of(conv, schedule))
 
 
 @dataclass(frozen=True)

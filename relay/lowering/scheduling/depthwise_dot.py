@@ -101,9 +101,7 @@ class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
     def emit(self, emission: Emission, schedule: DepthwiseDotSchedule) -> None:
         found, conv = self.found, self.found.conv
         epilogue, data = found.start(emission, masks=schedule.lanes > LANES), conv.data.value
-        if schedule.padded:
-            emission.write(data)
-        padding = emission.paddings.get(data)
+        padding = emission.padding_of(data, pads=not schedule.padded)
         image, decisions = image_of(conv, padding), (schedule.strip, schedule.lanes, schedule.unsigned)
         layout = layout_of(conv, image, found.kernels, *decisions)
         given = zip(found.kernels, found.biases, strict=True)

@@ -340,6 +340,11 @@ def extension_of(conv: Convolution) -> type[ExtSIOp] | type[ExtUIOp]:
     return ExtUIOp if conv.data.unsigned else ExtSIOp
 
 
+def conversion_of(conv: Convolution, schedule: TileSchedule) -> tuple[int, type[ExtSIOp] | type[ExtUIOp] | None]:
+    """Return the number with which a copy of the data XORs each code, and the op by which it extends codes, if any."""
+    return -128 if schedule.sign_flip == "copy" else 0, extension_of(conv) if schedule.widen else None
+
+
 def problem_of(conv: Convolution, target: CpuTarget, group: int, *, flat: bool = False, per_pixel: int = 0) -> Problem:
     """Return the input of the cost model for a contraction. `group`: the codes of a pixel that a step multiplies;
     `flat`: the pixels of all rows and images form one row; `per_pixel`: operations on each pixel's data in each

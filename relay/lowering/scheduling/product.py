@@ -23,10 +23,10 @@ from relay.lowering.scheduling import zero_points
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, kinds_of, match_product
+from relay.lowering.scheduling.contractions import emit_data
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, operations_of, pick_masks
 from relay.lowering.scheduling.matmul import Place
 from relay.lowering.scheduling.open_groups import all_groups
-from relay.lowering.scheduling.padding import emit_codes
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import (
     MATRIX,
@@ -35,9 +35,7 @@ from relay.lowering.scheduling.plan import (
     data_offset,
     decide_tiles,
     dot_of,
-    extension_of,
     kernel_offset,
-    slack,
     takes_halves,
     takes_unsigned,
 )
@@ -137,7 +135,7 @@ class PackedProduct(Strategy[ProductSchedule]):
     def emit(self, emission: Emission, schedule: ProductSchedule) -> None:
         for side in (self.product.conv.data, self.product.conv.kernel):
             emission.write(side.value)
-        ProductEmitter(emission.builder, self.product, schedule).emit()
+        ProductEmitter(emission.builder, self.product, schedule).emit(emission)
 
 
 class ProductEmitter:
@@ -153,7 +151,7 @@ class ProductEmitter:
         self.width = -(-at_most(self.conv.outputs) // LANES) * LANES
         self.size = self.width * self.steps * self.group
 
-    def emit(self) -> None:
+    def emit(self, emission: Emission) -> None:
         """Emit a loop that packs the second matrix of each product of the batch, then a loop that computes the
         products."""
         b, conv, product = self.b, self.conv, self.product
@@ -161,12 +159,7 @@ class ProductEmitter:
         with b.loop(0, product.batch, independent=True) as (number, _):
             self.pack_matrix(number)
         constants = self.constants()
-        flips = self.schedule.sign_flip == "copy"
-        if flips or self.schedule.widen or slack(conv, self.schedule):
-            extend = extension_of(conv) if self.schedule.widen else None
-            data = emit_codes(b, conv.data.value, None, -128 if flips else 0, extend)
-        else:
-            data = b.flatten(conv.data.value)
+        data = emit_data(emission, conv, self.schedule)
         epilogue = Epilogue(b, conv.out, product.epilogue, conv.outputs, self.schedule.masks)
         with b.loop(0, product.batch, independent=True) as (number, _):
             outer = (number,) if len(shape_of(conv.out)) == 3 else ()

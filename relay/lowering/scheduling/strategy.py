@@ -60,6 +60,14 @@ class Emission:
         if self.paddings.pop(value, None) is not None:
             self.writers[value].emit(self)
 
+    def padding_of(self, value: SSAValue, *, pads: bool) -> Padding | None:
+        """Return the padding of a padded copy that is not written yet, if the strategy `pads` the data itself;
+        otherwise write the copy, and return None."""
+        if pads:
+            return self.paddings.get(value)
+        self.write(value)
+        return None
+
     def remove_views(self, value: SSAValue, argument: SSAValue) -> None:
         """Remove the reshapes that make the value a view of an argument of the function."""
         while value is not argument:
