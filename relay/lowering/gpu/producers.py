@@ -8,13 +8,12 @@ from math import prod
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.dialects.attributes import int_values
 from relay.lowering.builder import Index
-from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.elementwise import extents
 from relay.lowering.shaped import root, shape_of
 
@@ -35,12 +34,12 @@ class Nest:
     @property
     def parallel(self) -> list[int]:
         """The parallel dimensions, which index the results."""
-        return [d for d, t in enumerate(self.op.iterator_types) if t.data is IteratorType.PARALLEL]
+        return [d for d, kind in enumerate(kinds_of(self.op)) if kind == "p"]
 
     @property
     def reduction(self) -> list[int]:
         """The reduction dimensions."""
-        return [d for d, t in enumerate(self.op.iterator_types) if t.data is IteratorType.REDUCTION]
+        return [d for d, kind in enumerate(kinds_of(self.op)) if kind == "r"]
 
     @property
     def sizes(self) -> list[int]:

@@ -9,7 +9,6 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, Float32Type, Float64Type, TensorType, i32
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue
@@ -22,6 +21,7 @@ from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, dims, element
 from relay.lowering.rescale.find import Found
 from relay.lowering.rescale.proof import Form
+from relay.lowering.scheduling.affine import is_parallel
 from relay.transforms.dead_ops import erase_dead
 
 ARITHMETIC = arith.TruncIOp | TruncIOp | arith.SubiOp | arith.ShLIOp
@@ -162,7 +162,7 @@ def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
     """Remove what is no longer read after rescales were replaced by other arithmetic: inputs of elementwise
     `linalg.generic` ops, and, for a private function, arguments, which callers then no longer pass."""
     for generic in [op for op in function.walk() if isinstance(op, GenericOp)]:
-        if any(kind.data is not IteratorType.PARALLEL for kind in generic.iterator_types):
+        if not is_parallel(generic):
             continue  # an unread input may determine the size of a reduction
         block = generic.body.block
         kept = [i for i in range(len(generic.inputs)) if any(block.args[i].uses)]

@@ -1,9 +1,11 @@
-"""Reads affine maps: the coefficients of sums of dimensions."""
+"""Reads the loops of a `linalg.generic`: their kinds, and the coefficients of the maps that index operands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
@@ -55,6 +57,16 @@ def uses(map: AffineMap, dimension: int) -> bool:
         if linear is None or linear[0].get(dimension, 0):
             return True
     return False
+
+
+def kinds_of(op: GenericOp) -> str:
+    """Return a letter for each loop of the operation: p for parallel, r for reduction."""
+    return "".join("p" if kind.data is IteratorType.PARALLEL else "r" for kind in op.iterator_types)
+
+
+def is_parallel(op: GenericOp) -> bool:
+    """Whether no loop of the operation is a reduction."""
+    return "r" not in kinds_of(op)
 
 
 def strides(shape: Sequence[int]) -> list[int]:

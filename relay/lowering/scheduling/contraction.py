@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import Float32Type, IntegerType, i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import contiguous
-from relay.lowering.scheduling.affine import coefficients, dims_of
+from relay.lowering.scheduling.affine import coefficients, dims_of, kinds_of
 from relay.lowering.scheduling.epilogue import epilogue_of
 from relay.lowering.shaped import at_most, buffer_of, shape_of
 
@@ -112,11 +111,6 @@ def recognise(op: linalg.GenericOp) -> Convolution | None:
     image, result = (shape[0], shape[1], shape[2], shape[3]), (oshape[1], oshape[2], oshape[3])
     taps = (kshape[0], kshape[1]) if depthwise else (kshape[1], kshape[2])
     return Convolution(data, kernel, out, *image, *result, *taps, *window, depthwise, accumulator)
-
-
-def kinds_of(op: linalg.GenericOp) -> str:
-    """Return a letter for each loop of the operation: p for parallel, r for reduction."""
-    return "".join("p" if t.data is IteratorType.PARALLEL else "r" for t in op.iterator_types)
 
 
 def operands_of(op: linalg.GenericOp) -> tuple[Operand, Operand, SSAValue, Attribute] | None:

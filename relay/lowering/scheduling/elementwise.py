@@ -16,12 +16,11 @@ from typing import Self
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntAttr, StridedLayoutAttr
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
-from relay.lowering.scheduling.affine import dims_of, is_identity, uses
+from relay.lowering.scheduling.affine import dims_of, is_identity, is_parallel, uses
 from relay.lowering.scheduling.body import EXPANDED, LIFTED_INTRINSICS, Lifter, can_lift, clone_scalar
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
@@ -137,7 +136,7 @@ def in_rows(op: linalg.GenericOp) -> bool:
     the same element."""
     maps = [m.data for m in op.indexing_maps]
     rank = maps[0].num_dims
-    if rank == 0 or any(t.data is not IteratorType.PARALLEL for t in op.iterator_types):
+    if rank == 0 or not is_parallel(op):
         return False
     if not all(is_identity(m, rank) for m in maps[len(op.inputs) :]):
         return False

@@ -10,13 +10,12 @@ from xdsl.dialects import vector
 from xdsl.dialects.arith import IndexCastOp
 from xdsl.dialects.builtin import i1, i32
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
-from relay.lowering.scheduling.affine import dims_of, is_identity, uses
+from relay.lowering.scheduling.affine import dims_of, is_identity, is_parallel, uses
 from relay.lowering.scheduling.body import (
     EXPANDED,
     EXPANSION,
@@ -105,7 +104,7 @@ class Epilogue:
     def fits(op: linalg.GenericOp, accumulator: SSAValue) -> bool:
         """Whether the operation reads the accumulators elementwise and can run on vectors of channels."""
         rank, maps = len(shape_of(accumulator)), [m.data for m in op.indexing_maps]
-        if any(t.data is not IteratorType.PARALLEL for t in op.iterator_types) or maps[0].num_dims != rank:
+        if not is_parallel(op) or maps[0].num_dims != rank:
             return False
         if not can_lift(op.body.block) or not all(is_identity(m, rank) for m in maps[len(op.inputs) :]):
             return False

@@ -13,11 +13,10 @@ from typing import Self
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.scheduling.affine import is_identity, uses
+from relay.lowering.scheduling.affine import is_identity, is_parallel, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter
 from relay.lowering.scheduling.columns import Columns, Term, columns_of
 from relay.lowering.scheduling.elementwise import extents, rows_contiguous
@@ -49,7 +48,7 @@ class Gathered:
 def recognise_gathered(op: linalg.GenericOp) -> Gathered | None:
     """Return the parts of an operation that reads rows at computed indices; None for any other operation."""
     maps, last = [m.data for m in op.indexing_maps], len(op.iterator_types) - 1
-    if last < 0 or any(kind.data is not IteratorType.PARALLEL for kind in op.iterator_types):
+    if last < 0 or not is_parallel(op):
         return None
     outputs = zip(op.outputs, maps[len(op.inputs) :], strict=True)
     if not all(is_identity(map, last + 1) and rows_contiguous(value.type) for value, map in outputs):

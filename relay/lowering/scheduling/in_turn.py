@@ -15,13 +15,12 @@ from typing import Self
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import below, binary, either, minus, remainder
-from relay.lowering.scheduling.affine import is_identity
+from relay.lowering.scheduling.affine import is_identity, is_parallel, kinds_of
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, vector_constant
 from relay.lowering.scheduling.elementwise import (
     Elementwise,
@@ -260,9 +259,8 @@ class Chain:
 
 def is_number(op: linalg.GenericOp, outer: tuple[int, ...]) -> bool:
     """Whether the operation computes one value for each row."""
-    parallel = all(kind.data is IteratorType.PARALLEL for kind in op.iterator_types)
     written = op.indexing_maps.data[len(op.inputs) :]
-    return parallel and tuple(extents(op)) == outer and all(is_identity(map.data, len(outer)) for map in written)
+    return is_parallel(op) and tuple(extents(op)) == outer and all(is_identity(map.data, len(outer)) for map in written)
 
 
 def writes_rows(op: linalg.GenericOp, outer: tuple[int, ...], size: int) -> bool:
@@ -274,8 +272,8 @@ def writes_rows(op: linalg.GenericOp, outer: tuple[int, ...], size: int) -> bool
 def is_reduction(op: linalg.GenericOp) -> bool:
     """Whether the operation reduces its last dimension, and only this one, by an op of `JOINS`, and its body can be
     emitted on vectors of neighbours of a row."""
-    last, kinds = len(op.iterator_types) - 1, [kind.data for kind in op.iterator_types]
-    if len(op.outputs) != 1 or [d for d, kind in enumerate(kinds) if kind is not IteratorType.PARALLEL] != [last]:
+    last = len(op.iterator_types) - 1
+    if len(op.outputs) != 1 or kinds_of(op) != "p" * last + "r":
         return False
     maps, block = [map.data for map in op.indexing_maps], op.body.block
     total, end = block.args[-1], block.last_op

@@ -12,12 +12,11 @@ from typing import Self
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.scheduling.affine import dims_of, uses
+from relay.lowering.scheduling.affine import dims_of, kinds_of, uses
 from relay.lowering.scheduling.body import clone_scalar
 from relay.lowering.scheduling.elementwise import extents
 from relay.lowering.scheduling.loops import can_flatten, emit_copy, emit_fill
@@ -180,7 +179,7 @@ class Nest(Strategy[NestSchedule]):
 
 def reductions_of(op: linalg.GenericOp) -> list[int]:
     """Return the numbers of the loops that are reductions."""
-    return [d for d, kind in enumerate(op.iterator_types) if kind.data is IteratorType.REDUCTION]
+    return [d for d, kind in enumerate(kinds_of(op)) if kind == "r"]
 
 
 def best_order(op: linalg.GenericOp) -> tuple[int, ...]:

@@ -20,9 +20,9 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import quotient, remainder, when
 from relay.lowering.scheduling import zero_points
-from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.scheduling.contraction import Convolution, Operand, kinds_of, match_product
+from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
 from relay.lowering.scheduling.contractions import emit_data
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, operations_of, pick_masks
 from relay.lowering.scheduling.matmul import Place

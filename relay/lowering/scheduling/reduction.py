@@ -14,7 +14,6 @@ from typing import Self
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1, i8, i32
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
@@ -22,7 +21,7 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.op import created
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import below, either, minus, remainder
-from relay.lowering.scheduling.affine import dims_of, is_identity, uses
+from relay.lowering.scheduling.affine import dims_of, is_identity, kinds_of, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, dense_vector, vector_constant
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
@@ -65,10 +64,9 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
     if len(op.inputs) != 1 or len(op.outputs) != 1:
         return None
     maps = [m.data for m in op.indexing_maps]
-    kinds = [t.data for t in op.iterator_types]
-    rank = len(kinds)
-    outer = sum(kind is IteratorType.PARALLEL for kind in kinds)
-    if outer == rank or any(kind is IteratorType.PARALLEL for kind in kinds[outer:]):
+    kinds = kinds_of(op)
+    rank, outer = len(kinds), kinds.count("p")
+    if outer == rank or "p" in kinds[outer:]:
         return None
     data, result = op.inputs[0], op.outputs[0]
     if not is_identity(maps[0], rank) or not contiguous(data.type) or not contiguous(result.type):
@@ -130,7 +128,7 @@ def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
         return None
     maps = [m.data for m in op.indexing_maps]
     last = len(op.iterator_types) - 1
-    if [d for d, kind in enumerate(op.iterator_types) if kind.data is not IteratorType.PARALLEL] != [last]:
+    if kinds_of(op) != "p" * last + "r":
         return None
     data, result = op.inputs[0], op.outputs[0]
     if not is_identity(maps[0], last + 1) or not contiguous(data.type) or not contiguous(result.type):

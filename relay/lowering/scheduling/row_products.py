@@ -22,9 +22,9 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import minus, quotient, remainder
-from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.scheduling.contraction import kinds_of, operands_of
+from relay.lowering.scheduling.contraction import operands_of
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.reduction import last_lanes

@@ -21,8 +21,8 @@ from relay.dialects.attributes import ints, to_numpy
 from relay.lowering.builder import INDEX, LoopBuilder
 from relay.lowering.indices import below, minus
 from relay.lowering.lengths import set_extents
-from relay.lowering.scheduling.affine import dims_of
-from relay.lowering.scheduling.contraction import kinds_of, match_product
+from relay.lowering.scheduling.affine import dims_of, kinds_of
+from relay.lowering.scheduling.contraction import match_product
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.shaped import is_buffer, shape_of
 

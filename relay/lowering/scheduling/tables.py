@@ -9,12 +9,11 @@ from typing import Self
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import i8, i32
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.arith import ExtUIOp
 from relay.lowering.builder import INDEX, Index, LoopBuilder, contiguous
-from relay.lowering.scheduling.affine import is_identity
+from relay.lowering.scheduling.affine import is_identity, is_parallel
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
@@ -38,7 +37,7 @@ def recognise_lookup(op: linalg.GenericOp) -> Lookup | None:
     """Return the table lookup that the operation consists of, else None."""
     if len(op.inputs) != 1 or len(op.outputs) != 1:
         return None
-    if any(kind.data is not IteratorType.PARALLEL for kind in op.iterator_types):
+    if not is_parallel(op):
         return None
     codes, result = op.inputs[0], op.outputs[0]
     if not all(is_identity(m.data, len(op.iterator_types)) for m in op.indexing_maps):

@@ -14,13 +14,12 @@ from typing import Self
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import below, when
-from relay.lowering.scheduling.affine import dims_of, is_identity, strides
+from relay.lowering.scheduling.affine import dims_of, is_identity, is_parallel, strides
 from relay.lowering.scheduling.elementwise import extents
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
@@ -65,7 +64,7 @@ def recognise_transpose(op: linalg.GenericOp) -> Transpose | None:
     rows."""
     if len(op.inputs) != 1 or len(op.outputs) != 1:
         return None
-    if any(kind.data is not IteratorType.PARALLEL for kind in op.iterator_types):
+    if not is_parallel(op):
         return None
     source, target, block = op.inputs[0], op.outputs[0], op.body.block
     if block.first_op is not block.last_op or block.last_op is None or block.last_op.operands[0] is not block.args[0]:

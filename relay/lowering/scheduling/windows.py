@@ -21,9 +21,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import created
 from relay.lowering.builder import Index, LoopBuilder, contiguous
-from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.scheduling.contraction import kinds_of, window_of
+from relay.lowering.scheduling.contraction import window_of
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
 from relay.lowering.scheduling.padding import Padding, spans
 from relay.lowering.scheduling.picks import Picks

@@ -19,8 +19,8 @@ from relay.lowering.gpu.strategies.mma import TILES
 from relay.lowering.gpu.strategies.products import holds, multiplied
 from relay.lowering.gpu.strategies.strategy import Decision, Emission, Kernel, Scheduled, Strategy, decided, powers
 from relay.lowering.gpu.tiles import Tile
-from relay.lowering.scheduling.affine import dims_of
-from relay.lowering.scheduling.contraction import Convolution, kinds_of, operands_of
+from relay.lowering.scheduling.affine import dims_of, kinds_of
+from relay.lowering.scheduling.contraction import Convolution, operands_of
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import shape_of
