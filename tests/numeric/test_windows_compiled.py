@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from xdsl.dialects.builtin import BoolAttr
 
+from relay import IRModule, build
 from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, ints
@@ -47,6 +49,27 @@ def test_windows(dtype: str):
 def test_what_is_chosen():
     said = choices(windows("int8"))
     assert all(f"windows: {count} channels at a time" in said for count in (16, 32, 64))
+
+
+def test_an_image_that_is_read_without_the_window_is_no_pool():
+    read, window, written = "(n, y, x, c)", "(i, j)", "(n, y, x, c)"
+    maps = ", ".join(f"affine_map<(n, y, x, c, i, j) -> {each}>" for each in (read, window, written))
+    image, loops = "tensor<1x4x4x16xf32>", ", ".join(['"parallel"'] * 4 + ['"reduction"'] * 2)
+    module = IRModule.parse(f"""func.func @main(%x: {image}) -> {image} {{
+      %zero = arith.constant 0.0 : f32
+      %empty = tensor.empty() : {image}
+      %window = tensor.empty() : tensor<3x3xf32>
+      %start = linalg.fill ins(%zero : f32) outs(%empty : {image}) -> {image}
+      %sums = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{loops}]}}
+          ins(%x, %window : {image}, tensor<3x3xf32>) outs(%start : {image}) {{
+      ^bb0(%a: f32, %b: f32, %sum: f32):
+        %next = arith.addf %sum, %a : f32
+        linalg.yield %next : f32
+      }} -> {image}
+      func.return %sums : {image}
+    }}""")
+    x = np.random.default_rng(0).standard_normal((1, 4, 4, 16)).astype(np.float32)
+    np.testing.assert_allclose(np.asarray(build(module, "llvm").run(x)).reshape(x.shape), 9 * x, rtol=1e-5)
 
 
 def sums_of_rows(dtype: str) -> Net:

@@ -144,9 +144,13 @@ def window_of(
     i, j = taps
     if factors[0] != {0: 1} or factors[3:] != [{channel: 1} for channel in channels]:
         return None
-    if set(factors[1]) - {1, i} or set(factors[2]) - {2, j}:
+    if (
+        factors[1].keys() != {1, i}
+        or factors[2].keys() != {2, j}
+        or min(*factors[1].values(), *factors[2].values()) < 1
+    ):
         return None
-    return (factors[1].get(1, 1), factors[2].get(2, 1)), (factors[1].get(i, 1), factors[2].get(j, 1))
+    return (factors[1][1], factors[2][2]), (factors[1][i], factors[2][j])
 
 
 SCALARS = (memref.LoadOp.name, "arith.extsi", "arith.extui")
