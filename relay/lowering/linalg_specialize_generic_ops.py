@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntElementsAttr, IntegerAttr, ModuleOp, TensorType, i32, i64
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
-from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects import linalg as named
-from relay.dialects.attributes import Array
+from relay.lowering.scheduling.affine import dims_of, is_identity, kinds_of
+from relay.lowering.scheduling.contraction import window_of
 from relay.passes import Pass
 
 SUMS = ("arith.addi", "arith.addf")
@@ -71,40 +69,20 @@ def specialize(generic: linalg.GenericOp) -> None:
     """Replace a loop nest on tensors by an equivalent named op, if there is one."""
     if len(generic.inputs) != 2 or len(generic.res) != 1 or len(generic.outputs) != 1:
         return
-    maps = [linear(each.data) for each in generic.indexing_maps]
     last = generic.body.block.last_op
     made = last.operands[0].owner if last is not None else None
-    if any(map is None for map in maps) or not isinstance(made, Operation):
+    if not isinstance(made, Operation):
         return
-    matrices = [map for map in maps if map is not None]
-    loops = "".join("p" if kind.data is IteratorType.PARALLEL else "r" for kind in generic.iterator_types)
-    new = elementwise(generic, made, matrices) or product(generic, made, matrices, loops)
-    new = new or pool(generic, made, matrices, loops)
+    new = elementwise(generic, made) or product(generic, made) or pool(generic, made)
     if new is not None:
         new.location = generic.location
         Rewriter.replace_op(generic, new)
 
 
-def linear(map: AffineMap) -> Array | None:
-    """Return the coefficients of a map without constants: a row for each result, a column for each dimension; None for
-    other maps."""
-    zero = [0] * map.num_dims
-    if map.num_symbols or any(map.eval(zero, [])):
-        return None
-    units = np.eye(map.num_dims, dtype=int).tolist()
-    return np.array([map.eval(unit, []) for unit in units], int).reshape(map.num_dims, len(map.results)).T
-
-
-def selects(matrix: Array, dims: Sequence[int]) -> bool:
-    """Whether an indexing map, given as its matrix [results, dimensions], has exactly the dimensions `dims` as its
-    results, in this order."""
-    return np.array_equal(matrix, np.eye(matrix.shape[1], dtype=int)[list(dims)])
-
-
-def elementwise(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array]) -> Operation | None:
+def elementwise(generic: linalg.GenericOp, made: Operation) -> Operation | None:
     """Return the named op for one elementwise op on two tensors, else None."""
     kind, block = ELEMENTWISE.get(made.name), generic.body.block
-    same = all(selects(map, range(map.shape[1])) for map in maps)
+    same = all(is_identity(map.data, len(generic.iterator_types)) for map in generic.indexing_maps)
     if (
         kind is None
         or not same
@@ -126,7 +104,7 @@ def factor(value: SSAValue) -> Factor | None:
     return Factor(value, zero_point) if isinstance(value, BlockArgument) else None
 
 
-def product(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], loops: str) -> Operation | None:
+def product(generic: linalg.GenericOp, made: Operation) -> Operation | None:
     """Return the named op for a sum of products, of matrices or of windows of images with a kernel; else None."""
     left, right, accumulator = generic.body.block.args
     if made.name not in SUMS or made.operands[0] is not accumulator:
@@ -138,11 +116,12 @@ def product(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], l
     if any(each is None for each in factors) or [each.argument for each in factors if each] != [left, right]:
         return None
     zero_points = [each.zero_point for each in factors if each]
+    loops, (data, kernel, result) = kinds_of(generic), [dims_of(map.data) for map in generic.indexing_maps]
     match loops:
         case "ppr" | "pppr":
             batch, (i, j, k) = [*range(len(loops) - 3)], range(len(loops) - 3, len(loops))
-            straight, transposed = selects(maps[1], [*batch, k, j]), selects(maps[1], [*batch, j, k])
-            if not (selects(maps[0], [*batch, i, k]) and selects(maps[2], [*batch, i, j])):
+            straight, transposed = kernel == [*batch, k, j], kernel == [*batch, j, k]
+            if data != [*batch, i, k] or result != [*batch, i, j]:
                 return None
             if zero_points == [None, None] and (straight or transposed):
                 kind = named.BatchMatmulOp if batch else named.MatmulOp
@@ -150,13 +129,13 @@ def product(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], l
             if not straight or not all(point is None or point.type == i32 for point in zero_points):
                 return None
             return rebuilt(generic, named.QuantizedBatchMatmulOp if batch else named.QuantizedMatmulOp, zero_points, {})
-        case "pppprrr" if selects(maps[1], (3, 4, 5, 6)) and selects(maps[2], range(4)):
+        case "pppprrr" if kernel == [3, 4, 5, 6] and result == [0, 1, 2, 3]:
             kinds, channel = (linalg.Conv2DNhwc_FhwcOp, named.Conv2DNhwcFhwcQOp), 6
-        case "pppprr" if selects(maps[1], (4, 5, 3)) and selects(maps[2], range(4)):
+        case "pppprr" if kernel == [4, 5, 3] and result == [0, 1, 2, 3]:
             kinds, channel = (named.DepthwiseConv2DNhwcHwcOp, named.DepthwiseConv2DNhwcHwcQOp), 3
         case _:
             return None
-    windows = windows_of(maps[0], channel)
+    windows = windows_of(generic, channel)
     if windows is None:
         return None
     if zero_points == [None, None]:
@@ -166,35 +145,29 @@ def product(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], l
     return rebuilt(generic, kinds[1], zero_points, windows)
 
 
-def pool(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], loops: str) -> Operation | None:
+def pool(generic: linalg.GenericOp, made: Operation) -> Operation | None:
     """Return the named op for the maximum of each window, or the sum; else None."""
     argument, _, accumulator = generic.body.block.args
     kind = POOLS.get(made.name)
-    if kind is None or made.operands[0] is not accumulator or loops != "pppprr":
+    if kind is None or made.operands[0] is not accumulator or kinds_of(generic) != "pppprr":
         return None
     found = factor(made.operands[1])
     if found is None or found.argument is not argument or found.zero_point is not None:
         return None
-    windows = windows_of(maps[0], 3)
-    fits = windows is not None and selects(maps[1], (4, 5)) and selects(maps[2], range(4))
+    windows = windows_of(generic, 3)
+    _, cells, result = (dims_of(map.data) for map in generic.indexing_maps)
+    fits = cells == [4, 5] and result == [0, 1, 2, 3]
     return rebuilt(generic, kind, (), windows) if fits and windows is not None else None
 
 
-def windows_of(matrix: Array, channel: int) -> dict[str, Attribute] | None:
-    """Return the strides and dilations of a map `(n, s*y + t*i, s*x + t*j, c)`, whose dimensions are n, y, x, ..., i,
-    j; else None."""
-    strides, dilations = [int(matrix[k, k]) for k in (1, 2)], [int(matrix[k, k + 3]) for k in (1, 2)]
-    expected = np.eye(matrix.shape[1], dtype=int)[[0, 0, 0, channel]]
-    expected[1:3] = 0
-    for k in (1, 2):
-        expected[k, k], expected[k, k + 3] = strides[k - 1], dilations[k - 1]
-    if not np.array_equal(matrix, expected) or min(*strides, *dilations) < 1:
+def windows_of(generic: linalg.GenericOp, channel: int) -> dict[str, Attribute] | None:
+    """Return the strides and dilations by which the image is read, if its map is `(n, s*y + t*i, s*x + t*j, c)` with
+    the dimensions n, y, x, ..., i, j; else None."""
+    found = window_of(generic.indexing_maps.data[0].data, (4, 5), [channel])
+    if found is None:
         return None
-    pair = TensorType(i64, [2])
-    return {
-        "strides": DenseIntElementsAttr.from_list(pair, strides),
-        "dilations": DenseIntElementsAttr.from_list(pair, dilations),
-    }
+    names, pair = ("strides", "dilations"), TensorType(i64, [2])
+    return {name: DenseIntElementsAttr.from_list(pair, each) for name, each in zip(names, found, strict=True)}
 
 
 def rebuilt(
