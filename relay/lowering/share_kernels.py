@@ -124,19 +124,14 @@ class Kernel:
             for a, b in zip(operands, others, strict=True):
                 if value.get(a, a) is not b and not (is_number(a) and is_number(b)):
                     return False
-            if len(one.results) != len(two.results):
+            if [each.type for each in one.results] != [each.type for each in two.results] or not self.alike(one, two):
                 return False
-            for a, b in zip(one.results, two.results, strict=True):
-                if a.type is not b.type and a.type != b.type:
-                    return False
-                value[a] = b
-            if not self.alike(one, two):
-                return False
+            value.update(zip(one.results, two.results, strict=True))
             for a, b in zip(one.regions, two.regions, strict=True):
                 if len(a.blocks) != len(b.blocks):
                     return False
                 for first, second in zip(a.blocks, b.blocks, strict=True):
-                    if not equal([arg.type for arg in first.args], [arg.type for arg in second.args]):
+                    if [arg.type for arg in first.args] != [arg.type for arg in second.args]:
                         return False
                     owner[first] = second
                     value.update(zip(first.args, second.args, strict=True))
@@ -144,21 +139,10 @@ class Kernel:
 
     def alike(self, one: Operation, two: Operation) -> bool:
         """Whether the attributes of two ops are equal, except the function's own name."""
-        for a, b in ((one.properties, two.properties), (one.attributes, two.attributes)):
-            if not a and not b:
-                continue
-            if a.keys() != b.keys():
-                return False
-            for name, attribute in a.items():
-                if attribute is not b[name] and attribute != b[name]:
-                    if one is not self.function or name != "sym_name":
-                        return False
-        return True
-
-
-def equal(these: Sequence[Attribute], those: Sequence[Attribute]) -> bool:
-    """Whether two sequences of attributes are equal."""
-    return len(these) == len(those) and all(a is b or a == b for a, b in zip(these, those, strict=True))
+        properties = one.properties
+        if one is self.function:
+            properties = {**properties, "sym_name": two.properties["sym_name"]}
+        return properties == two.properties and one.attributes == two.attributes
 
 
 def is_number(value: SSAValue) -> bool:
