@@ -28,6 +28,7 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.arith import TruncIOp
 from relay.dialects.attributes import Array
 from relay.dialects.tosa import ApplyScaleOp
+from relay.interpreters.arithmetic import fused_multiply_add
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.rescale.find import bounds
@@ -126,7 +127,7 @@ def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] 
         scale = (scale.view(np.int32) + np.int32(up)).view(np.float32)
         offset = np.float32(-(start + low) * float(scale))
         offset = (offset.view(np.int32) + np.int32(down)).view(np.float32) if offset else offset
-        floats = fused(start + every[known], scale, offset)
+        floats = fused_multiply_add(start + every[known], np.asarray(scale), np.asarray(offset))
         if floats[every[known] == low][0] <= 0 and floats[every[known] == high][0] >= 1:
             part = Side(side.values[known], side.added[known], side.factor)
             floats = np.clip(floats.astype(np.float64), 0, 1)
@@ -159,18 +160,6 @@ def clipped(op: Operation) -> tuple[arith.MaxSIOp | arith.MinSIOp | None, float,
         low, high = (max(low, bound), high) if isinstance(owner, arith.MaxSIOp) else (low, min(high, bound))
         found, value = owner, owner.lhs
     return found, low, high
-
-
-def fused(x: Array, y: Array | np.float32, z: Array | np.float32) -> Array:
-    """Return `x * y + z` rounded once, for float32 in float64: products are exact, and a sum that float64 rounds is
-    made odd in its last bit, so that rounding it to float32 is correct."""
-    exact = np.asarray(x, np.float64) * np.asarray(y, np.float64)
-    more = np.asarray(z, np.float64)
-    total = exact + more
-    part = total - exact
-    lost = (exact - (total - part)) + (more - part)
-    even = (total.view(np.int64) & 1) == 0
-    return np.where((lost != 0) & even, np.nextafter(total, np.copysign(np.inf, lost)), total).astype(np.float32)
 
 
 def prove(
@@ -212,7 +201,7 @@ def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) 
 def evaluate(u: Array, v: Array, numbers: Array, limits: tuple[int, int], zero_point: int) -> Array:
     """Return `clip(rint(fma(u, first, fma(v, second, offset))) - zero_point, *limits)`, where `numbers` are first,
     second and offset, and `u` and `v` are floats that represent codes."""
-    total = fused(u, numbers[0], fused(v, numbers[1], numbers[2]))
+    total = fused_multiply_add(u, numbers[0], fused_multiply_add(v, numbers[1], numbers[2]))
     return np.clip(np.rint(total) - zero_point, *limits)
 
 
