@@ -9,8 +9,6 @@ all their register contents.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f64, i8, i16, i32, i64
@@ -21,23 +19,13 @@ from relay.dialects.arith import FPToSIOp, TruncIOp
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.scheduling.saturate import clipped
+from relay.lowering.scheduling.saturate import Clamp, clipped
 from relay.lowering.shaped import is_vector, scalar_of, vector_of
 
 LEAST, GREATEST = -(2**15), 2**15 - 1
 
 
-@dataclass(frozen=True)
-class Narrow:
-    """`min(max(value + zero, low), high)` of vectors, whose results are 8-bit codes."""
-
-    value: SSAValue
-    zero: int
-    low: int
-    high: int
-
-
-def match_narrow(op: TruncIOp | arith.TruncIOp) -> Narrow | None:
+def match_narrow(op: TruncIOp | arith.TruncIOp) -> Clamp | None:
     """Return the narrowing from 32 to 8 bits that clamps to codes; None for any other op."""
     value, low, high, zero = op.operands[0], -(2**31), 2**31 - 1, 0
     type = op.results[0].type
@@ -52,7 +40,7 @@ def match_narrow(op: TruncIOp | arith.TruncIOp) -> Narrow | None:
     if isinstance(owner := value.owner, arith.AddiOp) and (number := splat(owner.rhs)) is not None:
         value, zero = owner.lhs, number
     codes = 0 <= low <= high <= 255 or -128 <= low <= high <= 127
-    return Narrow(value, zero, low, high) if codes and abs(zero) <= GREATEST - 255 else None
+    return Clamp(value, zero, low, high) if codes and abs(zero) <= GREATEST - 255 else None
 
 
 def splat(value: SSAValue) -> int | None:
@@ -84,7 +72,7 @@ def clamped(
     return b.add(TruncIOp(inside, vector_of(type, lanes))).result
 
 
-def narrow(op: TruncIOp | arith.TruncIOp, found: Narrow) -> None:
+def narrow(op: TruncIOp | arith.TruncIOp, found: Clamp) -> None:
     """Replace the op by two saturating narrowings."""
     b = Before(op)
     type = op.results[0].type
@@ -92,6 +80,7 @@ def narrow(op: TruncIOp | arith.TruncIOp, found: Narrow) -> None:
     lanes = type.get_shape()[0]
     words = clamped(b, whole(b, found.value, lanes), LEAST, GREATEST, lanes, i32, i16)
     if found.zero:
+        assert isinstance(found.zero, int)
         number = vector_constant(b, found.zero, i16, lanes)
         words = b.intrinsic(f"llvm.sadd.sat.v{lanes}i16", [words, number], words.type)
     least, greatest = (0, 255) if found.low >= 0 else (-128, 127)
