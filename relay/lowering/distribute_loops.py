@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnitAttr, i1
+from xdsl.dialects import memref, scf, vector
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr, i1
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from relay.lowering.builder import INDEPENDENT, INDEX, ROLLED, Before, Index, LoopBuilder
+from relay.lowering.scheduling.work import range_of
 from relay.lowering.shaped import is_vector, root, scalar_of
 from relay.lowering.walking import walked
 from relay.passes import Pass
@@ -61,16 +62,13 @@ class DistributeLoops(Pass):
 
 def bounds_of(loop: scf.ForOp) -> range | None:
     """Return the bounds of a loop without side effects other than stores; None for any other loop."""
-    owners = [value.owner for value in (loop.lb, loop.ub, loop.step)]
-    known = [owner.value for owner in owners if isinstance(owner, arith.ConstantOp)]
-    numbers = [int(attr.value.data) for attr in known if isinstance(attr, IntegerAttr)]
-    if len(numbers) != 3 or loop.iter_args or not isinstance(loop.attributes.get(INDEPENDENT, UnitAttr()), UnitAttr):
+    if loop.iter_args or not isinstance(loop.attributes.get(INDEPENDENT, UnitAttr()), UnitAttr):
         return None
     pure = all(
         op.name in PURE or op.name.startswith(("arith.", "math.")) or isinstance(op, vector.StoreOp)
         for op in list(loop.body.block.ops)[:-1]
     )
-    return range(*numbers) if pure else None
+    return range_of(loop) if pure else None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from relay.dialects.attributes import dtype_of, int_values, ints
 from relay.dialects.op import is_integer
 from relay.lowering.builder import Before
 from relay.lowering.linalg.emitter import number
+from relay.lowering.scheduling.work import range_of
 from relay.lowering.shaped import VIEWS, buffer_of, is_vector, layout, root, size_of
 from relay.lowering.walking import walked
 
@@ -99,8 +100,7 @@ def overlap(function: FuncOp, reads: Collection[int], writes: Collection[int]) -
 
 def runs(loop: scf.ForOp) -> bool:
     """Whether the loop is known to have at least one iteration."""
-    low, high = number(loop.lb), number(loop.ub)
-    return low is not None and high is not None and low < high
+    return bool(range_of(loop))
 
 
 def behind(write: Access, read: Access) -> Iterator[int]:
@@ -135,10 +135,9 @@ def turns(loop: scf.ForOp) -> tuple[int, int, int]:
     """Return the first and last value of a loop's variable, and the step. If the bounds are computed at run time,
     return (0, 1, 1), which stands for an unknown number of iterations; no address that depends on the variable of such
     a loop is analysed."""
-    low, high, step = map(number, (loop.lb, loop.ub, loop.step))
-    if not (isinstance(low, int) and isinstance(high, int) and isinstance(step, int)):
+    if (found := range_of(loop)) is None:
         return 0, 1, 1
-    return low, low + (high - 1 - low) // step * step, step
+    return found.start, found.start + (len(found) - 1) * found.step, found.step
 
 
 def accesses(argument: SSAValue, numbers: Mapping[Operation, int], kind: Sequence[str]) -> list[Access] | None:

@@ -18,16 +18,19 @@ FAST_MATH = ("math.fma", "math.absf", "math.copysign", "math.floor", "math.ceil"
 FREE = frozenset({"arith.constant", "scf.yield", "linalg.yield", "scf.reduce", "memref.alloca", "vector.bitcast"})
 
 
+def range_of(loop: scf.ForOp) -> range | None:
+    """Return the values of a loop's variable; None if a bound or the step is known only at run time."""
+    ends = [value.owner for value in (loop.lb, loop.ub, loop.step)]
+    numbers = [int(to_numpy(op.value)) for op in ends if isinstance(op, arith.ConstantOp)]
+    return range(*numbers) if len(numbers) == 3 else None
+
+
 def turns(loop: scf.ForOp) -> int:
     """Return the number of iterations of a loop, or the most it may have; 1 if that is unknown."""
     if isinstance(most := loop.attributes.get(TURNS), IntegerAttr):
         return most.value.data
-    ends = [value.owner for value in (loop.lb, loop.ub, loop.step)]
-    numbers = [int(to_numpy(op.value)) for op in ends if isinstance(op, arith.ConstantOp)]
-    if len(numbers) != 3:
-        return 1
-    start, stop, step = numbers
-    return max(-(-(stop - start) // step), 0)
+    found = range_of(loop)
+    return 1 if found is None else len(found)
 
 
 class Costs:
