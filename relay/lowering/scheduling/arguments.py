@@ -30,12 +30,6 @@ def constant_of(value: SSAValue) -> arith.ConstantOp | None:
     return None
 
 
-def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
-    """Insert a constant with packed weights, and its conversion to a memref, before the call; return the memref. The
-    constant is named after the weight, with the suffix `kind`."""
-    return constant_buffer(call, array, f"{weight.result.name_hint or 'constant'}.{kind}", weight.location)
-
-
 def constant_buffer(call: func.CallOp, array: Array, name: str, location: LocationAttr) -> SSAValue:
     """Insert a constant and its buffer before the call; return the buffer."""
     attr = elements(spilled(array), label=name).resource()

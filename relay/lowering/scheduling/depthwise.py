@@ -150,16 +150,13 @@ class DepthwiseEmitter:
         column = b.times(x, conv.strides[1])
         taps = conv.kernel_rows * conv.kernel_columns
         block = b.times(channel, taps)
-        if self.schedule.pairs:
+        if self.schedule.unrolled_taps:
             base = b.plus(b.times(b.plus(b.times(row, conv.columns), column), conv.channels), channel)
-            total = self.by_pairs(total, base, b.times(channel, taps + taps % 2), lanes)
-        elif self.schedule.unrolled_taps:
-            base = b.plus(b.times(b.plus(b.times(row, conv.columns), column), conv.channels), channel)
-            for i in range(conv.kernel_rows):
-                for j in range(conv.kernel_columns):
-                    ahead = (i * conv.dilation[0] * conv.columns + j * conv.dilation[1]) * conv.channels
-                    weight = b.plus(block, (i * conv.kernel_columns + j) * LANES)
-                    total = self.multiply_add(total, b.plus(base, ahead), weight, lanes)
+            if self.schedule.pairs:
+                total = self.by_pairs(total, base, b.times(channel, taps + taps % 2), lanes)
+            else:
+                for number, ahead in enumerate(self.places):
+                    total = self.multiply_add(total, b.plus(base, ahead), b.plus(block, number * LANES), lanes)
         else:
             with b.loop(0, conv.kernel_rows, carried=[total]) as (i, rows):
                 with b.loop(0, conv.kernel_columns, carried=rows.args) as (j, taps_of_row):
@@ -173,14 +170,19 @@ class DepthwiseEmitter:
             total = rows.results[0]
         self.epilogue.apply(total, [image, y, x], channel, lanes)
 
-    def by_pairs(self, total: SSAValue, base: Index, block: Index, lanes: int) -> SSAValue:
-        """Emit all taps of one output pixel, two at a time; return the accumulators, which start from `total`."""
-        b, conv = self.b, self.conv
-        places = [
+    @property
+    def places(self) -> list[int]:
+        """The offsets in the image of the taps of a pixel, from its first tap."""
+        conv = self.conv
+        return [
             (i * conv.dilation[0] * conv.columns + j * conv.dilation[1]) * conv.channels
             for i in range(conv.kernel_rows)
             for j in range(conv.kernel_columns)
         ]
+
+    def by_pairs(self, total: SSAValue, base: Index, block: Index, lanes: int) -> SSAValue:
+        """Emit all taps of one output pixel, two at a time; return the accumulators, which start from `total`."""
+        b, conv, places = self.b, self.conv, self.places
         halves = (range(HALF), range(HALF, LANES))
         totals = [b.shuffle(total, total, half) for half in halves]
         for first in range(0, len(places), 2):

@@ -86,7 +86,7 @@ class ElementwiseRows(Strategy[ElementwiseSchedule]):
         return pick.schedule(ElementwiseSchedule, cycles, why)
 
     def emit(self, emission: Emission, schedule: ElementwiseSchedule) -> None:
-        Elementwise(emission.builder, self.op, self.op.body.block, schedule).emit(schedule.overlap)
+        Elementwise(emission.builder, self.op, self.op.body.block, schedule).emit()
 
 
 def pick_flat(op: linalg.GenericOp, pick: Picks) -> bool:
@@ -214,7 +214,7 @@ class Elementwise:
         self.inputs = len(op.inputs)
         if schedule.flat:
             self.flatten(len(self.sizes))
-        self.widths = schedule.lanes
+        self.widths, self.overlap = schedule.lanes, LANES if schedule.overlap else 0
         self.clamp = match_clamp(block) if schedule.saturate else None
         self.lifters = {lanes: Lifter(builder, lanes) for lanes in (*self.widths, LANES)}
 
@@ -231,16 +231,19 @@ class Elementwise:
                 self.maps[number] = AffineMap(1, 0, ())
         self.sizes = [prod(self.sizes)]
 
-    def emit(self, overlap: bool) -> None:
-        """Emit all rows of the result, in vectors. `overlap`: the last vector of a row may overlap the one before it,
-        instead of narrower vectors that process the rest."""
+    def emit(self) -> None:
+        """Emit all rows of the result."""
         with self.b.loops(self.sizes[:-1]) as outer:
+            self.emit_row(outer)
 
-            def vector(at: Index, lanes: int) -> None:
-                self.neighbours([*outer, at], lanes)
+    def emit_row(self, outer: Sequence[Index]) -> None:
+        """Emit the row of the result at the indices `outer`, in vectors. The last vector may overlap the one before it,
+        if the schedule says so, instead of narrower vectors that process the rest."""
 
-            most = LANES if overlap else 0
-            in_vectors(self.b, self.sizes[-1], self.widths, vector, overlap=most, independent=True)
+        def vector(at: Index, lanes: int) -> None:
+            self.neighbours([*outer, at], lanes)
+
+        in_vectors(self.b, self.sizes[-1], self.widths, vector, overlap=self.overlap, independent=True)
 
     def neighbours(self, dims: Sequence[Index], lanes: int) -> None:
         """Emit `lanes` elements from the position `dims` on."""

@@ -13,7 +13,7 @@ from xdsl.rewriter import Rewriter
 from relay.dialects.arith import ExtSIOp
 from relay.dialects.attributes import Array, elements, to_numpy
 from relay.lowering.bufferize import buffer_type
-from relay.lowering.scheduling.arguments import constant_of, packed_constant
+from relay.lowering.scheduling.arguments import constant_buffer, constant_of
 from relay.lowering.shaped import is_buffer
 
 SUFFIXES = ("packed", "start", "third", "fourth", "fifth")
@@ -75,10 +75,8 @@ class GivenConstants:
             type = buffer_type(elements(array).type)
             new.append(self.block.insert_arg(type, argument.index + 1 + number))
         for call, weight, row in zip(self.calls, weights, packed, strict=True):
-            buffers = [
-                packed_constant(call, weight, array, kind)
-                for array, kind in zip(row, suffixes[: len(row)], strict=True)
-            ]
+            name, names = weight.result.name_hint or "constant", zip(row, suffixes[: len(row)], strict=True)
+            buffers = [constant_buffer(call, array, f"{name}.{kind}", weight.location) for array, kind in names]
             arguments = list(call.arguments)
             call.operands = [*arguments[:position], *buffers, *arguments[position:]]
         return new

@@ -44,7 +44,6 @@ from relay.lowering.scheduling.reduction import (
     last_lanes_of,
     partial_results,
 )
-from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import Extent, at_most, buffer_of, is_buffer, root, shape_of
@@ -323,12 +322,7 @@ class Row:
         """Emit an operation that writes a row of elements."""
         given = self.schedule
         schedule = ElementwiseSchedule(flat=False, lanes=given.lanes, overlap=apart(op), saturate=given.saturate)
-        emitter = OfRow(self.b, op, op.body.block, schedule, self)
-
-        def vector(at: Index, lanes: int) -> None:
-            emitter.neighbours([*self.dims, at], lanes)
-
-        in_vectors(self.b, self.rows.size, given.lanes, vector, overlap=LANES if apart(op) else 0, independent=True)
+        OfRow(self.b, op, op.body.block, schedule, self).emit_row(self.dims)
 
     def reduced(self, op: linalg.GenericOp) -> SSAValue:
         """Emit a reduction and return its result: vectors of partial results, combined at the end."""

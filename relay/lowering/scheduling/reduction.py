@@ -25,6 +25,7 @@ from relay.lowering.scheduling.affine import dims_of, is_identity, kinds_of, use
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, dense_vector, vector_constant
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.saturate import EXTENDS
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, leads, shape_of, vector_of
 from relay.target import LANES
@@ -39,9 +40,6 @@ this bounds the code size."""
 IDEMPOTENT = (arith.MaximumfOp, arith.MinimumfOp, arith.MaxSIOp, arith.MinSIOp, arith.MaxUIOp, arith.MinUIOp)
 """Ops for which combining an element twice changes nothing, so that all partial results may start with the initial
 value."""
-
-
-EXTENDS: dict[str, type[Operation]] = {"arith.extsi": ExtSIOp, "arith.extui": ExtUIOp}
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ PACK_UNSIGNED = "llvm.x86.avx512.packuswb.512"
 ADD_SATURATING = "llvm.sadd.sat.v32i16"
 CONVERSIONS = ("arith.sitofp", "arith.uitofp")
 SUMS = ("arith.addf", "arith.subf", "math.fma")
-EXTENSIONS = {"arith.extsi": ExtSIOp, "arith.extui": ExtUIOp}
+EXTENDS: dict[str, type[ExtSIOp | ExtUIOp]] = {"arith.extsi": ExtSIOp, "arith.extui": ExtUIOp}
+"""The ops that extend integers, which also take vectors, by name."""
 RANGES: dict[Attribute | None, tuple[int, int]] = {
     IntegerOverflowAttr([IntegerOverflowFlag.NUW]): (0, 255),
     IntegerOverflowAttr([IntegerOverflowFlag.NSW]): (-128, 127),
@@ -134,7 +135,7 @@ def constant_of(value: SSAValue) -> int | None:
 def constant_or_code(value: SSAValue, block: Block) -> int | Operation | None:
     """Return the value of an integer constant, or the op that extends an 8-bit code outside of the block; else None."""
     owner = value.owner
-    if isinstance(owner, Operation) and owner.name in EXTENSIONS and owner.parent is not block:
+    if isinstance(owner, Operation) and owner.name in EXTENDS and owner.parent is not block:
         return owner if owner.operands[0].type == i8 else None
     return constant_of(value)
 
@@ -147,7 +148,7 @@ def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAVa
         if isinstance(clamp.zero, int):
             zero = vector_constant(b, clamp.zero, i16, WIDTH // 2)
         else:
-            number = b.add(EXTENSIONS[clamp.zero.name](clamp.zero.operands[0], i16)).result
+            number = b.add(EXTENDS[clamp.zero.name](clamp.zero.operands[0], i16)).result
             zero = b.broadcast(number, WIDTH // 2)
         words = [_call(b, ADD_SATURATING, [word, zero], i16) for word in words]
     codes = _call(b, PACK_UNSIGNED if clamp.low >= 0 else PACK_SIGNED, words, i8)

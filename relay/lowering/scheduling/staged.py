@@ -192,7 +192,7 @@ class StagedRows(Elementwise):
         super().__init__(builder, op, stages.use, schedule)
         self.stages, self.schedule, self.tables = stages, schedule, tables
 
-    def emit(self, overlap: bool = False) -> None:
+    def emit(self) -> None:
         b, size, row = self.b, self.sizes[-1], self.schedule.row
         if isinstance(size, Extent):
             self.emit_any(size)
@@ -234,7 +234,7 @@ class StagedRows(Elementwise):
                     b.vector_store(entries, room, [b.plus(k, number * LANES)])
 
         in_vectors(b, count, [*([Planes.lanes] if self.tables else []), 1], read_some, overlap=Planes.lanes)
-        most = LANES if self.schedule.overlap and isinstance(count, int) else 0
+        most = self.overlap if isinstance(count, int) else 0
         in_vectors(b, count, self.widths, lambda k, lanes: self.entries(outer, start, k, rooms, lanes), overlap=most)
 
     def entries(self, outer: Sequence[Index], start: Index, k: Index, rooms: Sequence[SSAValue], lanes: int) -> None:

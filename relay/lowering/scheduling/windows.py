@@ -28,8 +28,9 @@ from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
 from relay.lowering.scheduling.padding import Padding, spans
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.reduction import EXTENDS, IDEMPOTENT, before_widening, recognise_reduction, widening
+from relay.lowering.scheduling.reduction import IDEMPOTENT, before_widening, recognise_reduction, widening
 from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.saturate import EXTENDS
 from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, started_by
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
