@@ -271,15 +271,15 @@ class AttentionEmitter:
         conv, schedule = emitter.conv, emitter.schedule
         if (copy := self.copies[number]) is not None:
             first = b.times(head, self.schedule.rows)
-            flip, extend = conversion_of(conv, schedule)
+            conversion = conversion_of(conv, schedule)
             read, write = b.times(row, conv.channels), b.times(first, conv.channels)
             if isinstance(conv.channels, Extent):
                 with b.loop(0, count) as (line, _):
                     ahead = b.times(line, conv.channels)
                     places = b.plus(read, ahead), copy, b.plus(write, ahead)
-                    copy_codes(b, data, *places, conv.channels, flip, extend)
+                    copy_codes(b, data, *places, conv.channels, conversion)
             else:
-                copy_codes(b, data, read, copy, write, b.times(count, conv.channels), flip, extend)
+                copy_codes(b, data, read, copy, write, b.times(count, conv.channels), conversion)
             data, row = copy, first
         product = self.attention.products[number]
         written = self.room[self.attention.scores] if number == 0 else None

@@ -207,7 +207,7 @@ def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, 
     padding = emission.padding_of(conv.data.value, pads=pads)
     if not copies(conv, schedule):
         return emission.builder.flatten(conv.data.value)
-    return emit_codes(emission.builder, conv.data.value, padding, *conversion_of(conv, schedule))
+    return emit_codes(emission.builder, conv.data.value, padding, conversion_of(conv, schedule))
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,9 @@ from relay.target import LANES
 FLIP = -0x7F7F7F80
 """XOR mask for a word of 4 codes: makes signed codes unsigned, 128 larger, or unsigned codes signed, 128 smaller."""
 
+Tile = Callable[[Sequence[Index], Index, int], None]
+"""Emits a tile: takes the indices of a row of the result, the tile's first pixel in it, and its number of pixels."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -125,7 +128,12 @@ class MatmulEmitter:
         apart = None if inside else sharing.of_blocks(self.conv, width, self.epilogue.itemsize)
         group.loop(self.b, apart, lambda number, channel, last: body(Block(number, channel, group.vectors, last)))
 
-    def over_pixels(self, pixels: int, channels: int, body: Callable[[Sequence[Index], Index, int], None]) -> None:
+    @property
+    def only_row(self) -> bool:
+        """Whether the pixels form a single row, whose tiles threads share."""
+        return self.schedule.flat or self.conv.images * self.conv.out_rows == 1
+
+    def over_pixels(self, pixels: int, channels: int, body: Tile) -> None:
         """Emit loops over tiles of `pixels` pixels, a smaller tile for the rest of a row, and the loops around them,
         for `channels` channels."""
         conv, b, apart = self.conv, self.b, sharing.of_pixels(self.conv, channels)
@@ -140,42 +148,28 @@ class MatmulEmitter:
                 with b.loop(first, end, independent=True, apart=apart) as (y, _):
                     self.over_row([n, y], conv.out_columns, pixels, body, apart)
 
-    def over_row(
-        self,
-        point: Sequence[Index],
-        width: Index,
-        pixels: int,
-        body: Callable[[Sequence[Index], Index, int], None],
-        apart: DictionaryAttr,
-    ) -> None:
+    def over_row(self, point: Sequence[Index], width: Index, pixels: int, body: Tile, apart: DictionaryAttr) -> None:
         """Emit the tiles of a row, the last of which may be smaller. If the row is the only one, threads share its
         tiles, so a smaller tile is the last iteration of the same loop, not code after the loop as in `rows`. `apart`:
         the traffic of sharing the loop among threads (`sharing.of_pixels`)."""
-        only = self.schedule.flat or self.conv.images * self.conv.out_rows == 1
         if isinstance(width, Extent) or not isinstance(width, int):
-            self.over_open_row(point, width, pixels, body, only, apart)
+            self.over_open_row(point, width, pixels, body, apart)
             return
-        in_one_loop(self.b, width, min(pixels, width), partial(body, point), independent=only, apart=apart)
+        in_one_loop(self.b, width, min(pixels, width), partial(body, point), independent=self.only_row, apart=apart)
 
     def over_open_row(
-        self,
-        point: Sequence[Index],
-        width: Index,
-        pixels: int,
-        body: Callable[[Sequence[Index], Index, int], None],
-        only: bool,
-        apart: DictionaryAttr,
+        self, point: Sequence[Index], width: Index, pixels: int, body: Tile, apart: DictionaryAttr
     ) -> None:
         """Emit a loop over the tiles of an output row whose width is known only at run time. `point` has the indices of
         the row; `body(point, x, n)` emits a tile of `n` pixels from pixel x on. `n` is `pixels` except at the end,
-        where the pixels left over are divided into tiles of powers of two. `only`: the row is the only one, so threads
-        may share its tiles; `apart`: the traffic of sharing them (`LoopBuilder.loop`)."""
+        where the pixels left over are divided into tiles of powers of two. `apart`: the traffic of sharing the tiles
+        among threads (`LoopBuilder.loop`)."""
         b, most = self.b, None
         if isinstance(width, Extent):
             most, width = at_most(width), b.length(width)
         whole = quotient(b, width, pixels)
         tiles = quotient(b, b.plus(width, pixels - 1), pixels)
-        with b.loop(0, tiles, independent=only, apart=apart, turns=most and -(-most // pixels)) as (number, _):
+        with b.loop(0, tiles, independent=self.only_row, apart=apart, turns=most and -(-most // pixels)) as (number, _):
             x = b.times(number, pixels)
 
             def left() -> None:

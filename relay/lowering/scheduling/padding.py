@@ -23,6 +23,8 @@ from relay.target import CpuCosts
 
 Extend = type[ExtSIOp] | type[ExtUIOp]
 """The op that extends codes to 16 bits."""
+Conversion = tuple[int, Extend | None]
+"""How a copy converts codes: the number with which each is XORed, and the op that extends it, if any."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +108,10 @@ CHUNK = 64
 
 
 def copy_codes(
-    b: LoopBuilder,
-    source: SSAValue,
-    read: Index,
-    target: SSAValue,
-    write: Index,
-    count: Index,
-    flip: int,
-    extend: Extend | None = None,
+    b: LoopBuilder, source: SSAValue, read: Index, target: SSAValue, write: Index, count: Index, conversion: Conversion
 ) -> None:
-    """Emit a copy of `count` bytes, each XORed with `flip`, or extended to 16 bits: 64 at a time, the last chunk
-    overlapping."""
+    """Emit a converted copy of `count` bytes: 64 at a time, the last chunk overlapping."""
+    flip, extend = conversion
     known = isinstance(count, int) and not isinstance(count, Extent)
     size = next((s for s in (CHUNK, 16) if isinstance(count, int) and s <= count), 1) if known else CHUNK
 
@@ -147,18 +142,17 @@ def copy_rows(b: LoopBuilder, shape: Sequence[int], copy: Callable[[Index, Index
         copy_rows(b, shape[1:], copy, b.plus(start, b.times(number, prod(map(at_most, shape[1:])))))
 
 
-def emit_codes(
-    b: LoopBuilder, image: SSAValue, padding: Padding | None, flip: int, extend: Extend | None = None
-) -> SSAValue:
-    """Emit a copy of 8-bit data to a flat buffer and return the buffer. If `padding` pads only the height and width of
-    images, the copy adds it; otherwise it has the shape of `image`. Each code is XORed with `flip`, or extended to 16
-    bits by the op `extend`. `CHUNK` further elements follow, so that a kernel's last step may read beyond the data."""
+def emit_codes(b: LoopBuilder, image: SSAValue, padding: Padding | None, conversion: Conversion) -> SSAValue:
+    """Emit a converted copy of 8-bit data to a flat buffer and return the buffer. If `padding` pads only the height and
+    width of images, the copy adds it; otherwise it has the shape of `image`. `CHUNK` further elements follow, so that a
+    kernel's last step may read beyond the data."""
+    flip, extend = conversion
     element = i8 if extend is None else i16
     if padding is None or not padding.of_image:
         flat = b.flatten(image)
         shape = shape_of(image)
         room = b.add(memref.AllocOp.get(element, 64, [prod(map(at_most, shape)) + CHUNK])).memref
-        copy_rows(b, shape, lambda at, size: copy_codes(b, flat, at, room, at, size, flip, extend))
+        copy_rows(b, shape, lambda at, size: copy_codes(b, flat, at, room, at, size, conversion))
         return room
     source = b.flatten(padding.source)
     room = b.add(memref.AllocOp.get(element, 64, [prod(shape_of(padding.buffer)) + CHUNK])).memref
@@ -168,7 +162,7 @@ def emit_codes(
     value = b.constant(code & 255 if extend is ExtUIOp else code, element)
 
     def copy(read: Index, write: Index, count: int) -> None:
-        copy_codes(b, source, read, room, write, count, flip, extend)
+        copy_codes(b, source, read, room, write, count, conversion)
 
     emit_bordered(b, padding, room, value, copy)
     return room

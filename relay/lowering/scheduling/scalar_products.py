@@ -50,6 +50,9 @@ weights."""
 MOST_STEPS = 16
 """The most products of a contiguous run in one iteration of the loop over it."""
 
+Tile = tuple[int, int]
+"""The number of pixels and the number of outputs of a tile."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScalarProductsSchedule(OpSchedule):
@@ -61,7 +64,7 @@ class ScalarProductsSchedule(OpSchedule):
     products of two registers of 16 codes to an accumulator."""
 
     strategy = "scalar_products"
-    tile: tuple[int, int]
+    tile: Tile
     steps: int
     flat: bool
     fused: bool
@@ -286,11 +289,11 @@ class ScalarProductsEmitter:
         b, conv = self.b, self.conv
         pixel = b.times(b.plus(first, b.times(x, conv.strides[1])), conv.pitch)
         at = b.plus(pixel, b.times(group, conv.channels))
-        over(b, conv.outputs, self.outputs, lambda o, outputs: self.tile(group, [*point, x], at, o, pixels, outputs))
+        over(b, conv.outputs, self.outputs, lambda o, outputs: self.tile(group, [*point, x], at, o, (pixels, outputs)))
 
-    def tile(self, group: Index, point: Sequence[Index], at: Index, output: Index, pixels: int, outputs: int) -> None:
+    def tile(self, group: Index, point: Sequence[Index], at: Index, output: Index, tile: Tile) -> None:
         """Emit a tile: its sums, then its epilogue."""
-        b, conv = self.b, self.conv
+        b, conv, (pixels, outputs) = self.b, self.conv, tile
         first = b.plus(b.times(group, padded(np.empty(conv.outputs)).size), output)
         start = [b.load(self.initial, [b.plus(first, o)]) for o in range(outputs)]
         totals = [start[o] for _ in range(pixels) for o in range(outputs)]
@@ -301,49 +304,43 @@ class ScalarProductsEmitter:
             with b.loop(0, taps, carried=rows.args) as (j, columns):
                 data = b.plus(line, b.times(j, conv.dilation[1] * conv.pitch))
                 step = b.times(b.plus(b.times(i, taps), j), self.run)
-                columns.next = (
-                    self.sums(columns.args, data, b.plus(weights, step), pixels, outputs)
-                    if self.schedule.sums
-                    else self.steps(
-                        columns.args, b.plus(data, output if conv.depthwise else 0), weights, step, pixels, outputs
-                    )
-                )
+                if self.schedule.sums:
+                    columns.next = self.sums(columns.args, data, b.plus(weights, step), tile)
+                else:
+                    data = b.plus(data, output if conv.depthwise else 0)
+                    columns.next = self.steps(columns.args, data, weights, step, tile)
             rows.next = columns.results
-        self.finish(rows.results, point, b.plus(b.times(group, conv.outputs), output), pixels, outputs)
+        self.finish(rows.results, point, b.plus(b.times(group, conv.outputs), output), tile)
 
-    def steps(
-        self, totals: Sequence[SSAValue], data: Index, weights: Index, step: Index, pixels: int, outputs: int
-    ) -> list[SSAValue]:
+    def steps(self, totals: Sequence[SSAValue], data: Index, weights: Index, step: Index, tile: Tile) -> list[SSAValue]:
         """Emit the products of one contiguous run of data, `steps` of them per iteration of a loop; return the sums,
         which start from `totals`."""
         b, conv = self.b, self.conv
         apart = conv.dilation[1] * conv.pitch if conv.depthwise else 1
         with b.loop(0, self.run, self.schedule.steps, carried=totals) as (k, loop):
-            here = b.plus(weights, b.times(b.plus(step, k), outputs))
-            loop.next = self.products(loop.args, b.plus(data, b.times(k, apart)), apart, here, pixels, outputs)
+            here = b.plus(weights, b.times(b.plus(step, k), tile[1]))
+            loop.next = self.products(loop.args, b.plus(data, b.times(k, apart)), apart, here, tile)
         return loop.results
 
-    def sums(
-        self, totals: Sequence[SSAValue], data: Index, weights: Index, pixels: int, outputs: int
-    ) -> list[SSAValue]:
+    def sums(self, totals: Sequence[SSAValue], data: Index, weights: Index, tile: Tile) -> list[SSAValue]:
         """Emit the products of one contiguous run of codes, a vector register at a time, the last one partial; return
         the sums, which start from `totals`."""
         b, rest = self.b, self.run % WHOLE
         whole = self.run - rest
         if whole:
             with b.loop(0, whole, WHOLE, carried=totals) as (k, loop):
-                loop.next = self.registers(loop.args, b.plus(data, k), b.plus(weights, k), pixels, outputs, WHOLE)
+                loop.next = self.registers(loop.args, b.plus(data, k), b.plus(weights, k), tile, WHOLE)
             totals = loop.results
         if rest:
-            totals = self.registers(totals, b.plus(data, whole), b.plus(weights, whole), pixels, outputs, rest)
+            totals = self.registers(totals, b.plus(data, whole), b.plus(weights, whole), tile, rest)
         return list(totals)
 
     def registers(
-        self, totals: Sequence[SSAValue], data: Index, weights: Index, pixels: int, outputs: int, lanes: int
+        self, totals: Sequence[SSAValue], data: Index, weights: Index, tile: Tile, lanes: int
     ) -> list[SSAValue]:
         """Add, for each pixel and output of the tile, the products of the first `lanes` codes of one vector register to
         `totals`; return the sums."""
-        b, stride = self.b, self.conv.strides[1] * self.conv.pitch
+        b, stride, (pixels, outputs) = self.b, self.conv.strides[1] * self.conv.pitch, tile
         codes = [self.register(self.data, b.plus(data, p * stride), lanes) for p in range(pixels)]
         if self.conv.data.unsigned:
             codes = [b.add(arith.XOrIOp(code, vector_constant(b, -TURNED, i8, WHOLE))).result for code in codes]
@@ -366,11 +363,12 @@ class ScalarProductsEmitter:
         return b.add(vector.MaskedLoadOp(buffer, [b.index(at)], mask, zeros)).result
 
     def products(
-        self, totals: Sequence[SSAValue], data: Index, apart: int, weights: Index, pixels: int, outputs: int
+        self, totals: Sequence[SSAValue], data: Index, apart: int, weights: Index, tile: Tile
     ) -> list[SSAValue]:
         """Add the products of `schedule.steps` steps for each pixel and output of the tile to `totals`; return the
         sums. The data of neighbouring steps are `apart` elements from each other."""
         b, stride, totals = self.b, self.conv.strides[1] * self.conv.pitch, list(totals)
+        pixels, outputs = tile
         if self.schedule.pairs:
             for step in range(0, self.schedule.steps, 4):
                 words = [self.halves(self.data, b.plus(data, step + p * stride), self.extend) for p in range(pixels)]
@@ -414,11 +412,9 @@ class ScalarProductsEmitter:
         value = self.b.load(buffer, [at])
         return value if self.conv.is_float else self.b.add(extend(value, i32)).result
 
-    def finish(
-        self, totals: Sequence[SSAValue], point: Sequence[Index], output: Index, pixels: int, outputs: int
-    ) -> None:
+    def finish(self, totals: Sequence[SSAValue], point: Sequence[Index], output: Index, tile: Tile) -> None:
         """Emit the epilogue of a tile."""
-        b = self.b
+        b, (pixels, outputs) = self.b, tile
         *outer, x = point
         if len(totals) == 1:
             self.epilogue.apply_to_one(totals[0], point, output)
