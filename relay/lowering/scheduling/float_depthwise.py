@@ -21,7 +21,7 @@ from relay.lowering.scheduling.depthwise import depthwise_cycles, pack_depthwise
 from relay.lowering.scheduling.depthwise_layout import Borders, Image, image_of
 from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
 from relay.lowering.scheduling.loops import over
-from relay.lowering.scheduling.padding import Padding, is_border
+from relay.lowering.scheduling.padding import Padding, Point, is_border
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel
@@ -153,7 +153,7 @@ class FloatDepthwiseEmitter:
                         if cut < right:
                             self.all_channels((n, y, cut), right - cut, *taps)
 
-    def all_channels(self, point: tuple[Index, Index, Index], pixels: int, rows: range, columns: range) -> None:
+    def all_channels(self, point: Point, pixels: int, rows: range, columns: range) -> None:
         """Emit the computation of all channels, 16 at a time, of `pixels` neighbouring output pixels from `point` on.
         `rows` and `columns`: the rows and columns of the kernel that lie inside the image there."""
 
@@ -162,15 +162,7 @@ class FloatDepthwiseEmitter:
 
         over(self.b, self.conv.outputs, LANES, tile)
 
-    def tile(
-        self,
-        point: tuple[Index, Index, Index],
-        channel: Index,
-        lanes: int,
-        pixels: int,
-        rows: range,
-        columns: range,
-    ) -> None:
+    def tile(self, point: Point, channel: Index, lanes: int, pixels: int, rows: range, columns: range) -> None:
         """Emit the results of `pixels` neighbouring pixels of a row, from `point` on, for 16 channels (or the first
         `lanes` of them) from `channel` on. Only the taps in `rows` and `columns` of the kernel are summed."""
         b, conv, image = self.b, self.conv, self.borders.image

@@ -37,6 +37,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.reduction import (
     IDEMPOTENT,
     Join,
+    Joined,
     across_lanes,
     in_pairs,
     joined_by,
@@ -362,13 +363,7 @@ class Row:
         return found if repeats else pair(found, before)
 
     def reduced_any(
-        self,
-        op: linalg.GenericOp,
-        size: Extent,
-        before: SSAValue,
-        neutral: SSAValue,
-        joined: Callable[[Index, SSAValue], SSAValue],
-        pair: Join,
+        self, op: linalg.GenericOp, size: Extent, before: SSAValue, neutral: SSAValue, joined: Joined, pair: Join
     ) -> SSAValue:
         """Emit a reduction of a row whose size is known only at run time; return its result. Elements are combined in
         the order in which `reduced` combines those of a row of known size. `before`: the initial value; `neutral`: a

@@ -168,6 +168,8 @@ def emit_codes(b: LoopBuilder, image: SSAValue, padding: Padding | None, convers
     return room
 
 
+Point = tuple[Index, Index, Index]
+"""A pixel of a result: the indices of its image, row and column."""
 Span = tuple[int, int, int, int]
 """A span of output positions, and the taps that are inside the image there: (first, end, first tap, end tap)."""
 

@@ -358,6 +358,8 @@ def joined_by(b: LoopBuilder, join: Operation, a: SSAValue, c: SSAValue) -> SSAV
 
 Join = Callable[[SSAValue, SSAValue], SSAValue]
 """A function that combines two scalars or vectors by the op of a reduction."""
+Joined = Callable[[Index, SSAValue], SSAValue]
+"""A function that combines the vector of a row's elements from an index on with a partial result."""
 
 
 def in_pairs(partial: Sequence[SSAValue], join: Join) -> SSAValue:
@@ -376,13 +378,7 @@ def across_lanes(b: LoopBuilder, total: SSAValue, join: Join) -> SSAValue:
 
 
 def partial_results(
-    b: LoopBuilder,
-    end: Index,
-    count: int,
-    neutral: SSAValue,
-    joined: Callable[[Index, SSAValue], SSAValue],
-    join: Join,
-    in_first: bool = False,
+    b: LoopBuilder, end: Index, count: int, neutral: SSAValue, joined: Joined, join: Join, in_first: bool = False
 ) -> SSAValue:
     """Combine the elements of a row up to `end`, which is known only at run time, into `count` vectors of partial
     results, each `neutral` at first, and return their combination by `in_pairs`. `joined(k, old)` combines the vector
@@ -410,9 +406,7 @@ def partial_results(
     return in_pairs(partial, join)
 
 
-def partial_of(
-    joined: Callable[[Index, SSAValue], SSAValue] | None, first: Index, old: SSAValue
-) -> Callable[[], SSAValue]:
+def partial_of(joined: Joined | None, first: Index, old: SSAValue) -> Callable[[], SSAValue]:
     """Return a function that emits the new value of a partial result `old`: combined, by `joined`, with the vector of
     elements from `first` on, or unchanged if `joined` is None."""
     return (lambda: old) if joined is None else lambda: joined(first, old)

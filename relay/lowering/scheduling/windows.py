@@ -25,7 +25,7 @@ from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import window_of
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
-from relay.lowering.scheduling.padding import Padding, spans
+from relay.lowering.scheduling.padding import Padding, Point, Span, spans
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.reduction import IDEMPOTENT, before_widening, recognise_reduction, widening
@@ -167,7 +167,7 @@ def match_join(op: linalg.GenericOp) -> tuple[type[Operation], type[Operation] |
     return (join.__class__, EXTENDS[owner.name]) if owner.operands[0] is block.args[0] else None
 
 
-def runs_of(found: Windows, padding: Padding | None) -> tuple[Sequence[tuple[int, int, int, int]], ...]:
+def runs_of(found: Windows, padding: Padding | None) -> tuple[Sequence[Span], ...]:
     """Return the spans of rows and of columns for whose windows the same elements are inside the image; an empty tuple
     if there are too many spans, or if the padding is not neutral for the op."""
     (rows, columns), low = found.shape[1:3], (0, 0)
@@ -259,7 +259,7 @@ class WindowsEmitter:
                         with b.loop(left, right) as (x, _):
                             self.pixel((n, y, x), chunk, range(*down), range(*across))
 
-    def pixel(self, point: tuple[Index, Index, Index], chunk: int, rows: range, columns: range) -> None:
+    def pixel(self, point: Point, chunk: int, rows: range, columns: range) -> None:
         """Emit all channels of a pixel; the last ones may be computed twice."""
 
         def body(channel: Index, lanes: int) -> None:
@@ -267,7 +267,7 @@ class WindowsEmitter:
 
         in_vectors(self.b, self.channels, [chunk], body, overlap=chunk)
 
-    def chunk(self, point: tuple[Index, Index, Index], channel: Index, chunk: int, rows: range, columns: range) -> None:
+    def chunk(self, point: Point, channel: Index, chunk: int, rows: range, columns: range) -> None:
         """Emit the computation of `chunk` channels of a pixel, from `channel` on, over the given rows and columns of
         its window."""
         b, found = self.b, self.found
@@ -297,7 +297,7 @@ class WindowsEmitter:
             value = b.add(created(self.found.extend, [value], [wide])).results[0]
         return b.add(created(self.found.join, [total, value], [total.type])).results[0]
 
-    def finish(self, totals: Sequence[SSAValue], point: tuple[Index, Index, Index], channel: Index) -> None:
+    def finish(self, totals: Sequence[SSAValue], point: Point, channel: Index) -> None:
         """Apply the epilogue to the results, if there is one, and store them."""
         b, found = self.b, self.found
         n, y, x = point
