@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
 from xdsl.dialects.func import CallOp
 from xdsl.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import SHARED
 from relay.lowering.llvm.function import EXTERNALS, TEAM, FunctionWriter, Writer
@@ -53,12 +56,28 @@ def write_return(w: FunctionWriter, op: Operation) -> None:
     w.line("ret void")
 
 
-def write_for(w: FunctionWriter, op: Operation) -> None:
-    """Write an `scf.for` as a loop tested at its start; bounds are signed.
+@contextmanager
+def carried(
+    w: FunctionWriter, head: str, arguments: Sequence[SSAValue], initial: Sequence[SSAValue]
+) -> Generator[list[str]]:
+    """Begin the basic block `head` of a loop with a phi for each of `arguments`; the list that is yielded takes their
+    values at the end of an iteration. Those are computed in the body, so the lines of the phis are reserved, and filled
+    in last."""
+    before, starts = w.label, [w.of(value) for value in initial]
+    w.line(f"br label %{head}")
+    w.begin(head)
+    first, nexts = len(w.lines), list[str]()
+    for argument in arguments:
+        w.names[argument] = w.fresh()
+        w.lines.append("")
+    yield nexts
+    for line, (argument, start, next) in enumerate(zip(arguments, starts, nexts, strict=True), first):
+        sources = f"[ {start}, %{before} ], [ {next}, %{w.label} ]"
+        w.lines[line] = f"  {w.of(argument)} = phi {w.type(argument)} {sources}"
 
-    The phis at the start name values that are computed at the end of the body, so their lines are reserved and filled
-    in last.
-    """
+
+def write_for(w: FunctionWriter, op: Operation) -> None:
+    """Write an `scf.for` as a loop tested at its start; bounds are signed."""
     assert isinstance(op, ForOp)
     if SHARED in op.attributes and w.shared is None:
         write_shared(w, op, parallel_in(op))
@@ -67,25 +86,15 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
     end = block.last_op
     assert isinstance(end, YieldOp)
     head, inside, after = w.labels("head", "body", "after")
-    before = w.label
-    w.line(f"br label %{head}")
-    w.begin(head)
-    starts = [w.of(value) for value in (op.lb, *op.iter_args)]
-    phis = len(w.lines)
-    for argument in block.args:
-        w.names[argument] = w.fresh()
-        w.lines.append("")
-    induction = w.of(block.args[0])
-    test = w.emit(f"icmp slt {w.index} {induction}, {w.of(op.ub)}")
-    w.line(f"br i1 {test}, label %{inside}, label %{after}")
-    w.begin(inside)
-    w.body(block)
-    following = w.emit(f"add nsw {w.index} {induction}, {w.of(op.step)}")
-    nexts = [following, *(w.of(value) for value in end.operands)]
-    w.line(f"br label %{head}{w.hints(op)}")
-    for line, (argument, start, next) in enumerate(zip(block.args, starts, nexts, strict=True), phis):
-        sources = f"[ {start}, %{before} ], [ {next}, %{w.label} ]"
-        w.lines[line] = f"  {w.of(argument)} = phi {w.type(argument)} {sources}"
+    with carried(w, head, block.args, (op.lb, *op.iter_args)) as nexts:
+        induction = w.of(block.args[0])
+        test = w.emit(f"icmp slt {w.index} {induction}, {w.of(op.ub)}")
+        w.line(f"br i1 {test}, label %{inside}, label %{after}")
+        w.begin(inside)
+        w.body(block)
+        following = w.emit(f"add nsw {w.index} {induction}, {w.of(op.step)}")
+        nexts += [following, *(w.of(value) for value in end.operands)]
+        w.line(f"br label %{head}{w.hints(op)}")
     w.begin(after)
     for result, argument in zip(op.res, block.args[1:], strict=True):
         w.names[result] = w.of(argument)
@@ -124,24 +133,15 @@ def write_while(w: FunctionWriter, op: Operation) -> None:
     test, end = first.last_op, second.last_op
     assert isinstance(test, ConditionOp) and isinstance(end, YieldOp)
     head, inside, after = w.labels("head", "body", "after")
-    before, starts = w.label, [w.of(value) for value in op.arguments]
-    w.line(f"br label %{head}")
-    w.begin(head)
-    phis = len(w.lines)
-    for argument in first.args:
-        w.names[argument] = w.fresh()
-        w.lines.append("")
-    w.body(first)
-    w.line(f"br i1 {w.of(test.condition)}, label %{inside}, label %{after}")
-    given = [w.of(value) for value in test.args]
-    w.begin(inside)
-    w.names.update(zip(second.args, given, strict=True))
-    w.body(second)
-    nexts = [w.of(value) for value in end.operands]
-    w.line(f"br label %{head}")
-    for line, (argument, start, next) in enumerate(zip(first.args, starts, nexts, strict=True), phis):
-        sources = f"[ {start}, %{before} ], [ {next}, %{w.label} ]"
-        w.lines[line] = f"  {w.of(argument)} = phi {w.type(argument)} {sources}"
+    with carried(w, head, first.args, op.arguments) as nexts:
+        w.body(first)
+        w.line(f"br i1 {w.of(test.condition)}, label %{inside}, label %{after}")
+        given = [w.of(value) for value in test.args]
+        w.begin(inside)
+        w.names.update(zip(second.args, given, strict=True))
+        w.body(second)
+        nexts += [w.of(value) for value in end.operands]
+        w.line(f"br label %{head}")
     w.begin(after)
     w.names.update(zip(op.res, given, strict=True))
 

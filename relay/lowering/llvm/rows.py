@@ -48,37 +48,17 @@ INTRINSICS: dict[str, str] = {
     "arith.maxnumf": "llvm.maxnum",
     "arith.minnumf": "llvm.minnum",
     "math.absf": "llvm.fabs",
-    "math.acos": "llvm.acos",
-    "math.asin": "llvm.asin",
-    "math.atan": "llvm.atan",
-    "math.ceil": "llvm.ceil",
-    "math.copysign": "llvm.copysign",
-    "math.cos": "llvm.cos",
-    "math.cosh": "llvm.cosh",
-    "math.exp": "llvm.exp",
-    "math.floor": "llvm.floor",
-    "math.fma": "llvm.fma",
-    "math.log": "llvm.log",
-    "math.log10": "llvm.log10",
-    "math.log2": "llvm.log2",
     "math.powf": "llvm.pow",
-    "math.round": "llvm.round",
-    "math.roundeven": "llvm.roundeven",
-    "math.sin": "llvm.sin",
-    "math.sinh": "llvm.sinh",
-    "math.sqrt": "llvm.sqrt",
-    "math.tan": "llvm.tan",
-    "math.tanh": "llvm.tanh",
-    "math.trunc": "llvm.trunc",
     "vector.fma": "llvm.fma",
+    **{
+        f"math.{name}": f"llvm.{name}"
+        for name in (
+            "acos asin atan ceil copysign cos cosh exp floor fma log log10 log2 round roundeven sin sinh sqrt tan tanh "
+            "trunc"
+        ).split()
+    },
 }
 """Intrinsics that are overloaded by one type, which all operands and the result have."""
 
-LIBRARY: dict[str, str] = {
-    "math.acosh": "acosh",
-    "math.asinh": "asinh",
-    "math.atanh": "atanh",
-    "math.erf": "erf",
-    "math.expm1": "expm1",
-}
+LIBRARY: dict[str, str] = {f"math.{name}": name for name in ("acosh", "asinh", "atanh", "erf", "expm1")}
 """Functions of libm for which LLVM has no intrinsic, by their names for doubles."""

@@ -90,14 +90,14 @@ def write_fptosi(w: FunctionWriter, op: Operation) -> None:
         w.define(result, f"fptosi {w.typed(source)} to {type_name(result.type)}")
 
 
-def write_ctlz(w: FunctionWriter, op: Operation) -> None:
-    """Write a count of leading zeros; for 0 the result is the width."""
-    w.intrinsic(op.results[0], "llvm.ctlz", op.operands, "false")
+FLAGGED = {"math.ctlz": "llvm.ctlz", "math.absi": "llvm.abs"}
+"""Intrinsics with a flag that one number has no result: 0, whose leading zeros are counted, or the lowest number, which
+is its own absolute value. The flag is false."""
 
 
-def write_absi(w: FunctionWriter, op: Operation) -> None:
-    """Write an absolute value; the lowest number is unchanged."""
-    w.intrinsic(op.results[0], "llvm.abs", op.operands, "false")
+def write_flagged(w: FunctionWriter, op: Operation) -> None:
+    """Write a count of leading zeros, or an absolute value."""
+    w.intrinsic(op.results[0], FLAGGED[op.name], op.operands, "false")
 
 
 def write_broadcast(w: FunctionWriter, op: Operation) -> None:
@@ -169,6 +169,7 @@ def write_library(w: FunctionWriter, op: Operation) -> None:
 
 SCALAR: dict[str, Writer] = {
     **dict.fromkeys(LIBRARY, write_library),
+    **dict.fromkeys(FLAGGED, write_flagged),
     "arith.constant": write_constant,
     "arith.cmpi": write_compare,
     "arith.cmpf": write_compare,
@@ -176,8 +177,6 @@ SCALAR: dict[str, Writer] = {
     "arith.select": write_select,
     "arith.index_cast": write_index_cast,
     "math.rsqrt": write_rsqrt,
-    "math.ctlz": write_ctlz,
-    "math.absi": write_absi,
     "arith.fptosi": write_fptosi,
     "vector.broadcast": write_broadcast,
     "vector.shuffle": write_shuffle,
