@@ -18,22 +18,12 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values
 from relay.dialects.op import shape, tensor
 from relay.errors import Unsupported
+from relay.interpreters.arithmetic import round_away, truncating_divide
 from relay.lowering.linalg.emitter import Emitter, Operand, axes, element, kind
 from relay.transforms.location import place
 
 ONE = 1 << 10
 """1.0 in the fixed-point format of coordinates."""
-
-
-def truncated(a: Array, b: int) -> Array:
-    """Divide integers, rounding towards zero."""
-    return np.sign(a) * (np.abs(a) // b)
-
-
-def round_away(x: Array) -> Array:
-    """Round to the nearest integer, halves away from zero."""
-    whole = np.trunc(x)
-    return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0)
 
 
 def nearest(op: relay.Resize2dOp, out: int, size: int) -> Array:
@@ -52,8 +42,8 @@ def fixed(op: relay.Resize2dOp, out: int, size: int) -> tuple[Array, Array, Arra
     if align and out > 1:
         scale = (ONE * (size - 1) + (out - 1) // 2) // (out - 1)
     at = np.arange(out, dtype=np.int64) * scale + (scale // 2 - ONE // 2 if half else 0)
-    lower = np.clip(truncated(at, ONE), 0, size - 1)
-    upper = np.minimum(truncated(at + ONE - 1, ONE), size - 1)
+    lower = np.clip(truncating_divide(at, ONE), 0, size - 1)
+    upper = np.minimum(truncating_divide(at + ONE - 1, ONE), size - 1)
     return lower.astype(np.int32), upper.astype(np.int32), (at - ONE * lower).astype(np.int32)
 
 
