@@ -286,9 +286,13 @@ class FunctionBufferizer:
         if result in self.destination or not all(
             isinstance(u, linalg.GenericOp) and result in tuple(u.outputs) for u in users
         ):
-            buffer = self.fresh(result)
-            self.insert(linalg.FillOp([op.inputs[0]], [buffer], []))
-            self.buffers[result] = buffer
+            self.buffers[result] = self.filled(op.inputs[0], result)
+
+    def filled(self, number: SSAValue, result: SSAValue) -> SSAValue:
+        """Return a buffer for a result, filled with a number."""
+        buffer = self.fresh(result)
+        self.insert(linalg.FillOp([number], [buffer], []))
+        return buffer
 
     def init(self, value: SSAValue, result: SSAValue) -> SSAValue:
         """Return a buffer for the result of a generic op, initialized with the init tensor."""
@@ -296,9 +300,7 @@ class FunctionBufferizer:
         if isinstance(owner, tensor.EmptyOp):
             return self.fresh(result)
         if isinstance(owner, linalg.FillOp) and value not in self.buffers:
-            buffer = self.fresh(result)
-            self.insert(linalg.FillOp([owner.inputs[0]], [buffer], []))
-            return buffer
+            return self.filled(owner.inputs[0], result)
         if value.has_one_use() and not isinstance(value, BlockArgument) and result not in self.destination:
             return self.buffers[value]
         buffer = self.fresh(result)
@@ -328,14 +330,12 @@ class FunctionBufferizer:
         )
         new.attributes.update(op.attributes)
         self.insert(new)
-        for result, buffer in zip(op.results, outputs, strict=True):
-            self.buffers[result] = buffer
+        self.buffers.update(zip(op.results, outputs, strict=True))
 
     def convert_pad(self, op: tensor.PadOp) -> None:
         end = op.region.block.last_op
         assert isinstance(end, tensor.YieldOp)
-        buffer = self.fresh(op.result)
-        self.insert(linalg.FillOp([end.operands[0]], [buffer], []))
+        buffer = self.filled(end.operands[0], op.result)
         source = self.held(op.source)
         sizes = tensor_of(op.source).get_shape()
         inner = self.value(subview(buffer, int_values(op.static_low), sizes, [1] * len(sizes)))
@@ -363,8 +363,7 @@ class FunctionBufferizer:
         inputs = [self.dense(v) if is_tensor(v.type) else v for v in op.arguments]
         outputs = [self.fresh(r) for r in op.results]
         self.insert(func.CallOp(op.callee, [*inputs, *outputs], []))
-        for result, buffer in zip(op.results, outputs, strict=True):
-            self.buffers[result] = buffer
+        self.buffers.update(zip(op.results, outputs, strict=True))
         if not op.results:
             Rewriter.erase_op(op)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.func import FuncOp
@@ -242,10 +243,8 @@ def write_alloca(w: FunctionWriter, op: Operation) -> None:
     """Declare a local array of the block."""
     assert isinstance(op, memref.AllocaOp)
     type = buffer_of(op.memref)
-    name, size = w.name("s"), 1
-    for each in type.get_shape():
-        size *= each
-    w.line(f"{memory_name(type.element_type)} {name}[{max(size, 1)}];")
+    name = w.name("s")
+    w.line(f"{memory_name(type.element_type)} {name}[{max(prod(type.get_shape()), 1)}];")
     w.pointers[op.memref] = name, name
 
 

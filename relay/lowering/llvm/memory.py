@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from relay.dialects.attributes import dtype_of, to_numpy
+from relay.dialects.attributes import to_numpy
 from relay.dialects.memref import PrefetchOp
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.types import alignment, lanes, memory_type, suffix, type_name
-from relay.lowering.shaped import buffer_of, scalar_of
+from relay.lowering.shaped import buffer_of, scalar_of, size_of
 
 
 def write_load(w: FunctionWriter, op: Operation) -> None:
@@ -57,9 +55,8 @@ def write_alloca(w: FunctionWriter, op: Operation) -> None:
     """Allocate stack memory until the end of the block."""
     assert isinstance(op, memref.AllocaOp)
     type = buffer_of(op.memref)
-    size = prod(type.get_shape()) * dtype_of(type.element_type).itemsize
     align = 1 if op.alignment is None else op.alignment.value.data
-    w.names[op.memref] = w.on_stack(f"alloca [{size} x i8], align {max(align, alignment(type.element_type))}")
+    w.names[op.memref] = w.on_stack(f"alloca [{size_of(type)} x i8], align {max(align, alignment(type.element_type))}")
 
 
 def write_alias(w: FunctionWriter, op: Operation) -> None:
