@@ -231,11 +231,7 @@ class Epilogue:
         b, dims, results = self.builder, [*point, channel], [accumulator]
         if self.op is not None:
             values = [
-                accumulator
-                if access.value is self.accumulator
-                else access.value
-                if not access.used or not is_buffer(access.value.type)
-                else b.load(access.value, self.place(access, dims))
+                accumulator if access.value is self.accumulator else self.element(access, dims)
                 for access in self.accesses
             ]
             results = clone_scalar(b, self.op.body.block, values, dims)
@@ -258,11 +254,16 @@ class Epilogue:
             return accumulators
         if not access.used:
             return access.value
-        if not is_buffer(access.value.type):
-            return b.broadcast(access.value, LANES)
-        if uses(access.map, self.rank - 1):
+        if is_buffer(access.value.type) and uses(access.map, self.rank - 1):
             return self.load(access.value, self.place(access, dims), lanes)
-        return b.broadcast(b.load(access.value, self.place(access, dims)), LANES)
+        return b.broadcast(self.element(access, dims), LANES)
+
+    def element(self, access: Access, dims: Sequence[Index]) -> SSAValue:
+        """Return the operand's element at the point and channel `dims`; an operand that is a scalar, or that the body
+        does not use, is returned as it is."""
+        if not access.used or not is_buffer(access.value.type):
+            return access.value
+        return self.builder.load(access.value, self.place(access, dims))
 
     # 64 channels at once
 

@@ -48,10 +48,8 @@ def few(conv: Convolution, kernel: Array, vectors: int, costs: CpuCosts) -> bool
     of channels needs more such steps than the costs allow."""
     if not fits(conv, kernel):
         return False
-    rest = centred(conv, kernel)[1]
-    steps = groups_of(conv, rest, vectors)
-    share = rest.size // max(rest.shape[0], 1) // costs.steps_per_outlier + 1
-    return max((len(found) for found in steps), default=0) <= min(costs.most_outlier_steps, share)
+    share = kernel.size // max(kernel.shape[0], 1) // costs.steps_per_outlier + 1
+    return most_steps(conv, kernel, vectors) <= min(costs.most_outlier_steps, share)
 
 
 def groups_of(conv: Convolution, rest: Array, vectors: int) -> list[Array]:
