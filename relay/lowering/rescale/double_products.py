@@ -183,7 +183,7 @@ def rewrite_product(found: Product, constants: Emitter, calls: CallGraph) -> Non
         found.end.results[0].replace_all_uses_with(result)
         erase_dead([found.end], PARTS)
         return
-    multiplier = constant_or_channels(found.op, [found.op.rhs], found.multipliers, i32, constants, calls)
+    multiplier = constant_or_channels(found.op, found.multipliers, i32, constants, calls)
     product = e(arith.MuliOp(e(arith.ExtSIOp(found.x, i64)), e(arith.ExtSIOp(multiplier, i64))))
     if shift > WORD:
         upper = e(TruncIOp(e(arith.ShRSIOp(product, e.constant(WORD, i64))), i32))

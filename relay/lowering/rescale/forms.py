@@ -41,7 +41,7 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
     type = Float64Type() if form.name == "f64" else Float32Type()
     numbers: list[SSAValue] = []
     for column in zip(*(form.columns for form in found.forms), strict=True):
-        numbers.append(constant_or_channels(op, [op.multiplier, op.shift], column, type, constants, calls))
+        numbers.append(constant_or_channels(op, column, type, constants, calls))
     e = constants.in_front_of(op)
     total = line(e, e(arith.SIToFPOp(op.value, type)), numbers, form, toward_zero)
     op.output.replace_all_uses_with(e(arith.FPToSIOp(total, i32)))
@@ -62,18 +62,14 @@ def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, t
 
 
 def constant_or_channels(
-    op: Operation,
-    given: Sequence[SSAValue],
-    column: Sequence[Array],
-    type: Attribute,
-    constants: Emitter,
-    calls: CallGraph,
+    op: Operation, column: Sequence[Array], type: Attribute, constants: Emitter, calls: CallGraph
 ) -> SSAValue:
-    """Return a constant if all numbers in `column` are equal, else an operand with one number per channel."""
+    """Return a constant if all numbers in `column` are equal, else an operand with one number per channel, which has
+    the shape of the constants that `op` takes after its first operand."""
     first = column[0][0]
     if all(bool((array == first).all()) for array in column):
         return constants.constant(first.item(), type)
-    return channel_operand(op, given, column, calls)
+    return channel_operand(op, op.operands[1:], column, calls)
 
 
 def channel_operand(op: Operation, given: Sequence[SSAValue], column: Sequence[Array], calls: CallGraph) -> SSAValue:

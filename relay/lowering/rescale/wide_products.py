@@ -109,7 +109,7 @@ def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallG
     e = constants.in_front_of(op)
     shifts = [np.int32(1) << (32 - array) for array in found.shifts] if base else found.shifts
     factor, constant, shift = (
-        constant_or_channels(op, [op.multiplier, op.shift], column, type, constants, calls)
+        constant_or_channels(op, column, type, constants, calls)
         for column, type in ((found.factors, i32), (found.constants, i64), (shifts, i32))
     )
     value = unsigned(op, e, calls) if found.signed else op.value
