@@ -80,13 +80,13 @@ class BlockWeights:
     def pack(self, given: GivenConstants) -> list[SSAValue]:
         """Replace the arguments by packed ones and return them: codes, the lowest bits of a byte first, scales and zero
         points, all flat. Zero points that are all equal are omitted."""
-        codes, scales, zeros = ([to_numpy(each.value) for each in given.constants_of(a)] for a in self.arguments)
+        codes, scales, zeros = map(given.arrays_of, self.arguments)
         bytes = [[pack(each.view(np.uint8), self.bits)] for each in codes]
         kept = [[each.reshape(-1).view(np.int8)] if self.zero is None else [] for each in zeros]
         columns = bytes, [[each.reshape(-1)] for each in scales], kept
         found = list[SSAValue]()
         for argument, packs in zip(self.arguments, columns, strict=True):
-            found += given.replace(argument, given.constants_of(argument), packs)
+            found += given.replace(argument, packs)
         return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import BlockArgument, SSAValue
 
-from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.attributes import Array, dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
 from relay.lowering.gpu.shared_memory import align
@@ -58,9 +58,8 @@ class ChannelTables:
         size, width = type.get_shape(), dtype_of(type.element_type).itemsize
         if len(size) != 1 or not contiguous(type) or self.lanes * width <= ACCESS or not given.constant(table):
             return None
-        constants, threads = given.constants_of(table), self.threads(table)
-        rows = [[interleave(to_numpy(constant.value), self.lanes, threads)] for constant in constants]
-        return given.beside(table, constants, rows, [SUFFIX])[0]
+        rows = [[interleave(array, self.lanes, self.threads(table))] for array in given.arrays_of(table)]
+        return given.beside(table, rows, [SUFFIX])[0]
 
 
 def interleave(table: Array, lanes: int, threads: int) -> Array:

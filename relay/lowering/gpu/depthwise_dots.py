@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import BlockArgument, SSAValue
 
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.channel_tables import interleave, read
 from relay.lowering.gpu.dots import LEAST_DOT, dot4
@@ -101,14 +101,12 @@ def emit(points: PointEmitter, nest: Nest, dot: DepthwiseDot, dims: list[Index],
 def packed(dot: DepthwiseDot, given: GivenConstants, lanes: int) -> list[SSAValue]:
     """Add arguments with the packed weights, and, if the data has a zero point, with initial sums, after the weights;
     return them."""
-    constants, threads = given.constants_of(dot.weights), dot.conv.channels // lanes
-    rows = list[list[Array]]()
-    for constant in constants:
-        weights = to_numpy(constant.value)
+    rows, threads = list[list[Array]](), dot.conv.channels // lanes
+    for weights in given.arrays_of(dot.weights):
         words = [interleave(row, lanes, threads) for row in dot.words(weights)]
         starts = [interleave(dot.starts(weights), lanes, threads)] if dot.conv.data.zero_point else []
         rows.append([np.stack(words), *starts])
-    return given.beside(dot.weights, constants, rows, SUFFIXES)
+    return given.beside(dot.weights, rows, SUFFIXES)
 
 
 def turned(b: LoopBuilder, data: Sequence[SSAValue], lanes: int) -> list[SSAValue]:

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import i8
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.bias import Bias, add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, Groups, recognise, recognise_groups
@@ -39,7 +38,6 @@ class Weighted:
     op: linalg.GenericOp
     conv: Convolution
     argument: BlockArgument
-    weights: Sequence[arith.ConstantOp]
     kernels: Sequence[Array]
     epilogue: linalg.GenericOp | None
     bias: Bias | None
@@ -100,7 +98,7 @@ class Weighted:
 
     def give(self, emission: Emission, packed: Sequence[Packed]) -> list[SSAValue]:
         """Replace the weights in all calls by packed constants; return the new arguments of the function."""
-        new = emission.given.replace(self.argument, self.weights, [one.columns for one in packed])
+        new = emission.given.replace(self.argument, [one.columns for one in packed])
         emission.remove_views(self.conv.kernel.value, self.argument)
         return new
 
@@ -134,11 +132,10 @@ def recognise_weighted(fill: linalg.FillOp, kernel: Kernel) -> Weighted | None:
     if conv is None or argument is None or not given.constant(argument):
         return None
     epilogue = epilogue_of(op.outputs[0], fill, op) if split is None else split.epilogue
-    weights, shape = given.constants_of(argument), shape_of(conv.kernel.value)
-    arrays = [to_numpy(weight.value) for weight in weights]
+    arrays, shape = given.arrays_of(argument), shape_of(conv.kernel.value)
     kernels = [(a.view(np.uint8) if conv.kernel.unsigned else a).reshape(shape) for a in arrays]
     bias, biases = given_bias(conv, epilogue, kernel)
-    return Weighted(fill, op, conv, argument, weights, kernels, epilogue, bias, biases, split)
+    return Weighted(fill, op, conv, argument, kernels, epilogue, bias, biases, split)
 
 
 def given_bias(
@@ -151,7 +148,7 @@ def given_bias(
     argument = None if bias is None else argument_of(bias.value)
     if bias is None or argument is None or not given.constant(argument):
         return None, none
-    arrays = [to_numpy(constant.value) for constant in given.constants_of(argument)]
+    arrays = given.arrays_of(argument)
     return (None, none) if any(array.size != conv.outputs for array in arrays) else (bias, [*arrays])
 
 

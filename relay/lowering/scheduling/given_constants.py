@@ -40,36 +40,31 @@ class GivenConstants:
         at = self.position(argument)
         return [constant for call in self.calls if (constant := constant_of(call.arguments[at]))]
 
+    def arrays_of(self, argument: BlockArgument) -> list[Array]:
+        """Return the contents of the constants that calls pass for the argument."""
+        return [to_numpy(constant.value) for constant in self.constants_of(argument)]
+
     def position(self, argument: BlockArgument) -> int:
         """Return the index of the argument among the operands of a call. Calls do not pass retired arguments: those
         whose constants were packed into others."""
         return sum(before not in self.retired for before in self.block.args[: argument.index])
 
     def replace(
-        self,
-        argument: BlockArgument,
-        weights: Sequence[arith.ConstantOp],
-        packed: Sequence[Sequence[Array]],
-        suffixes: Sequence[str] = SUFFIXES,
+        self, argument: BlockArgument, packed: Sequence[Sequence[Array]], suffixes: Sequence[str] = SUFFIXES
     ) -> list[SSAValue]:
-        """Replace an argument by packed constants, and return the new arguments. `weights` are the constants that the
-        calls pass for it, and each row of `packed` has the arrays that are packed from them for one call."""
-        new = self.beside(argument, weights, packed, suffixes)
+        """Replace an argument by packed constants, and return the new arguments. Each row of `packed` has the arrays
+        that are packed, for one call, from the constant that it passes for the argument."""
+        new = self.beside(argument, packed, suffixes)
         self.retire(argument)
         return new
 
     def beside(
-        self,
-        argument: BlockArgument,
-        weights: Sequence[arith.ConstantOp],
-        packed: Sequence[Sequence[Array]],
-        suffixes: Sequence[str],
+        self, argument: BlockArgument, packed: Sequence[Sequence[Array]], suffixes: Sequence[str]
     ) -> list[SSAValue]:
-        """Add packed constants as arguments after `argument`, which stays; return the new arguments. `weights` are the
-        constants that the calls pass for `argument`, and each row of `packed` has the arrays that are packed from
-        them for one call."""
+        """Add packed constants as arguments after `argument`, which stays; return the new arguments. Each row of
+        `packed` has the arrays that are packed, for one call, from the constant that it passes for `argument`."""
         self.copied.append(argument)
-        position = self.position(argument) + 1
+        position, weights = self.position(argument) + 1, self.constants_of(argument)
         new: list[SSAValue] = []
         for number, array in enumerate(packed[0]):
             type = buffer_type(elements(array).type)
@@ -104,12 +99,11 @@ class GivenConstants:
                 continue
             if not (all(isinstance(load, memref.LoadOp) for load in loads) and self.constant(argument)):
                 continue
-            constants = self.constants_of(argument)
-            arrays = [to_numpy(constant.value) for constant in constants]
+            arrays = self.arrays_of(argument)
             for dtype in (np.dtype(np.int8), np.dtype(np.int16)):
                 narrow = [array.astype(dtype) for array in arrays]
                 if all(np.array_equal(array, words) for array, words in zip(narrow, arrays, strict=True)):
-                    (new,) = self.replace(argument, constants, [[array] for array in narrow], [dtype.name])
+                    (new,) = self.replace(argument, [[array] for array in narrow], [dtype.name])
                     for load in loads:
                         assert isinstance(load, memref.LoadOp)
                         widen(load, new)

@@ -89,7 +89,7 @@ def compared(op: linalg.GenericOp, given: GivenConstants) -> tuple[SSAValue, int
         return None
     if len(shape_of(keys)) != 1 or {*shape_of(position)} - {1}:
         return None
-    constants = [to_numpy(each.value) for each in given.constants_of(keys)] if given.constant(keys) else []
+    constants = given.arrays_of(keys) if given.constant(keys) else []
     first = int(constants[0][0]) if constants else 0
     counts = constants and all(np.array_equal(each, np.arange(first, first + each.size)) for each in constants)
     return (position, OFFSETS[predicate] - first) if counts else None

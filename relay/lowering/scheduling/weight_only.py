@@ -13,7 +13,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array
 from relay.lowering.linalg.contraction import CODES, DATA_BITS
 from relay.lowering.scheduling.affine import coefficients, dims_of
 from relay.lowering.scheduling.arguments import argument_of
@@ -79,7 +79,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         if len(arguments) < 3:
             return None
         columns = [
-            [to_numpy(constant.value).reshape(shape_of(value)) for constant in kernel.given.constants_of(argument)]
+            [array.reshape(shape_of(value)) for array in kernel.given.arrays_of(argument)]
             for argument, value in zip(arguments, product.inputs[1:], strict=True)
         ]
         codes, scales, zeros = columns
@@ -159,7 +159,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         buffers: list[SSAValue] = []
         for number, argument in enumerate(self.arguments):
             columns = [each[number : number + 1] if number < 2 or shifted else () for each in packed]
-            buffers += emission.given.replace(argument, emission.given.constants_of(argument), columns)
+            buffers += emission.given.replace(argument, columns)
         for value, argument in zip(self.op.inputs[1:], self.arguments, strict=True):
             emission.remove_views(value, argument)
         out = self.op.outputs[0]

@@ -264,7 +264,7 @@ def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
             for pack in packs:  # a thread's two sums of one row and those of its other row, side by side
                 both = np.repeat(pack[1].reshape(-1, 2), 2, axis=0).reshape(-1)
                 pack[1] = np.tile(interleave(both, 4 * m.tile.run, QUAD), m.tile.starts)
-    return given.replace(argument, weights, packs)
+    return given.replace(argument, packs)
 
 
 def take_biases(m: Matrix, given: GivenConstants) -> list[Array]:
