@@ -119,12 +119,12 @@ def float_key(e: Emitter, op: relay.ArgOp, number: SSAValue) -> SSAValue:
     return e(arith.ExtSIOp(turned, i64))
 
 
+Key = Callable[[Emitter, relay.ArgOp, SSAValue], SSAValue]
+"""Emits the integer key of an element, by which elements are compared."""
+
+
 def arg_of_keys(
-    e: Emitter,
-    op: relay.ArgOp,
-    operands: Sequence[SSAValue],
-    type: IntegerType,
-    key: Callable[[Emitter, relay.ArgOp, SSAValue], SSAValue],
+    e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue], type: IntegerType, key: Key
 ) -> Sequence[SSAValue]:
     """Emit the maximum of `256 * key + 255 - index` (for the minimum, that of `256 * key + index`) and extract the
     index: of equal keys the first is selected."""

@@ -281,9 +281,8 @@ class AttentionEmitter:
             else:
                 copy_codes(b, data, read, copy, write, b.times(count, conv.channels), conversion)
             data, row = copy, first
-        product = self.attention.products[number]
         written = self.room[self.attention.scores] if number == 0 else None
-        epilogue = OfBlock(emitter, product, schedule.masks, start, written, self.schedule.rows)
+        epilogue = OfBlock(emitter, start, written, self.schedule.rows)
         part, place = conv, emitter.place(head, (head,), row)
         if isinstance(count, int):
             part = replace(conv, columns=count, out_columns=count)
@@ -295,16 +294,9 @@ class OfBlock(Epilogue):
     """The epilogue of a product of a block of rows that starts at row `start`. The result is stored in scratch memory
     `room`, which has `rows` rows for each head; if `room` is None, in the result's own buffer."""
 
-    def __init__(
-        self,
-        emitter: ProductEmitter,
-        product: Product,
-        masks: bool,
-        start: Index,
-        room: SSAValue | None,
-        rows: int,
-    ):
-        super().__init__(emitter.b, product.conv.out, product.epilogue, product.conv.outputs, masks)
+    def __init__(self, emitter: ProductEmitter, start: Index, room: SSAValue | None, rows: int):
+        conv, masks = emitter.conv, emitter.schedule.masks
+        super().__init__(emitter.b, conv.out, emitter.product.epilogue, conv.outputs, masks)
         self.start, self.room, self.rows = start, room, rows
         if room is not None:
             self.outputs = [replace(access, value=room) for access in self.outputs]

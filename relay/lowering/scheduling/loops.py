@@ -16,6 +16,9 @@ from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import below, when
 from relay.lowering.shaped import leads, shape_of
 
+Piece = Callable[[Index, int], None]
+"""Emits a piece of a row: takes its first element and its number of elements."""
+
 
 def can_flatten(*buffers: SSAValue) -> bool:
     """Whether one loop can run over all elements of each of the buffers."""
@@ -51,9 +54,7 @@ def store(builder: LoopBuilder, value: SSAValue, target: SSAValue, places: Seque
     builder.store(value, target, places)
 
 
-def over(
-    b: LoopBuilder, count: int, size: int, body: Callable[[Index, int], None], *, independent: bool = False
-) -> None:
+def over(b: LoopBuilder, count: int, size: int, body: Piece, *, independent: bool = False) -> None:
     """Divide a row of `count` elements into tiles of `size`, and emit a loop of `body` over the whole tiles, then
     `body` once for a smaller last tile, if there is one. `body` gets the start and the size of the tile; `independent`:
     the loop's iterations can be executed in any order."""
@@ -66,13 +67,7 @@ def over(
 
 
 def in_one_loop(
-    b: LoopBuilder,
-    count: int,
-    size: int,
-    body: Callable[[Index, int], None],
-    *,
-    independent: bool,
-    apart: DictionaryAttr,
+    b: LoopBuilder, count: int, size: int, body: Piece, *, independent: bool, apart: DictionaryAttr
 ) -> None:
     """Emit the body for tiles of `size` elements of a row of `count` elements, as `over` does, but with the rest as the
     last iteration of the same loop, so that threads share all tiles. `independent`, `apart`: see `LoopBuilder.loop`."""
