@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relay.interpreters import run
-from relay.lowering.rescale.device_sums import fused
+from relay.interpreters.arithmetic import fused_multiply_add
 from relay.module import IRModule
 from tests.numeric.gpu_models import Emulated
 from tests.numeric.test_rescaled_codes_compiled import PARAMETERS
@@ -60,7 +60,7 @@ def test_sums_are_rounded_once():
     rng = np.random.default_rng(5)
     x, y, z = ((rng.standard_normal(4000) * scale).astype(np.float32) for scale in (1, 1, 2.0**-20))
     exact = x.astype(np.longdouble) * y.astype(np.longdouble) + z.astype(np.longdouble)
-    assert np.finfo(np.longdouble).nmant < 63 or np.array_equal(fused(x, y, z), exact.astype(np.float32))
-    one, tiny = np.array([1.0], np.float32), np.float32(2.0**-24)
+    assert np.finfo(np.longdouble).nmant < 63 or np.array_equal(fused_multiply_add(x, y, z), exact.astype(np.float32))
+    one, tiny = np.array([1.0], np.float32), np.array([2.0**-24], np.float32)
     above = np.nextafter(one, np.float32(2))
-    assert fused(one, tiny, one)[0] == 1 and fused(above, tiny, one)[0] == above[0]
+    assert fused_multiply_add(one, tiny, one)[0] == 1 and fused_multiply_add(above, tiny, one)[0] == above[0]
