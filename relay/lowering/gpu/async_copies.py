@@ -14,7 +14,6 @@ from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.matrix_thread import MatrixThread
-from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.gpu.warpgroup_products import VISIBLE, instruction
 from relay.lowering.indices import both, when
@@ -169,4 +168,3 @@ class AsyncCopies:
     def set(self, value: SSAValue, to: Index) -> None:
         """Store a vector of `m.piece` elements (the size of one asynchronous copy) at byte `to` of shared memory."""
         self.b.vector_store(value, self.t.numbers, [self.t.div(to, self.m.format.data)])
-        align(self.b.block.last_op, self.m.piece * self.m.format.data)

@@ -19,7 +19,6 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.matrix import contractions, widest_of
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest
-from relay.lowering.gpu.shared_memory import align
 from relay.lowering.indices import quotient
 from relay.lowering.linalg.contraction import CODES
 from relay.lowering.scheduling.arguments import argument_of
@@ -132,7 +131,6 @@ class BlockReader:
         b, size = self.b, count * self.w.bits // 8
         first = b.plus(b.times(channel, self.w.depth), place)
         bytes = b.vector_load(self.codes, [quotient(b, first, 8 // self.w.bits)], size)
-        align(bytes.owner, size)
         if size < WORD_BITS // 8:
             part = b.lane(b.bitcast(bytes, i8 if size == 1 else i16, 1), 0)
             return [b.add(ExtUIOp(part, i32)).result]

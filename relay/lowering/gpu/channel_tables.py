@@ -17,7 +17,6 @@ from xdsl.ir import BlockArgument, SSAValue
 from relay.dialects.attributes import Array, dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
-from relay.lowering.gpu.shared_memory import align
 from relay.lowering.indices import quotient, remainder
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.shaped import buffer_of
@@ -83,12 +82,8 @@ def read(
     place = b.plus(b.times(quotient(b, inside, lanes), each), groups)
     if not whole:
         place = b.plus(place, b.times(quotient(b, channel, group), group))
-    parts = list[SSAValue]()
-    for number in range(lanes // each):
-        part = b.vector_load(table, [*at, b.plus(place, number * threads * each)], each)
-        align(part.owner, ACCESS)
-        parts.append(part)
-    return b.joined(parts)
+    starts = range(0, lanes * threads, threads * each)
+    return b.joined([b.vector_load(table, [*at, b.plus(place, start)], each) for start in starts])
 
 
 def groups_apart(channel: Index, group: int) -> tuple[Index, int]:

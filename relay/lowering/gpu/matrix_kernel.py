@@ -23,7 +23,6 @@ from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
-from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.slices import Exchange
 from relay.lowering.gpu.tiles import GroupTile
 from relay.lowering.gpu.warp_products import FloatProducts, WarpProducts
@@ -196,7 +195,6 @@ class MatrixKernel:
             for number in range(0, len(values), WORDS):
                 wide = self.vector([self.offset(value, total) for value in values[number : number + WORDS]])
                 b.vector_store(wide, self.parts, [t.part, row, b.plus(start, number)])
-                align(b.block.last_op)
             return
         at = unravel(row)
         for number in range(0, len(values), lanes):
@@ -249,8 +247,6 @@ class MatrixKernel:
         for part in range(self.m.splits):
             at: list[Index] = [part, row, column]
             read = b.load(parts, at) if lanes == 1 else b.vector_load(parts, at, lanes)
-            if lanes > 1:
-                align(read.owner, 4 * lanes)
             found = read if found is None else b.add(self.add(found, read)).result
         assert found is not None
         self.result([*dims, column], found, self.border(row) if self.m.bordered else 0)

@@ -16,7 +16,6 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import dtype_of
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.dots import ONES
@@ -24,7 +23,6 @@ from relay.lowering.gpu.matrix import Matrix, Product
 from relay.lowering.gpu.matrix_kernel import MatrixKernel
 from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.points import PointEmitter
-from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.tiles import CHUNK, Tile
 from relay.lowering.gpu.warp_products import RoundedProducts, WarpProducts, float_words
 from relay.lowering.indices import below, binary, both, quotient, remainder
@@ -172,7 +170,6 @@ class PairCopies:
             for number, value in enumerate(values):
                 to = b.plus(b.plus(stage, place), number * piece * self.size)
                 b.vector_store(value, t.numbers, [t.div(to, self.size)])
-                align(b.block.last_op, piece * self.size)
 
         return Part(read, write)
 
@@ -187,7 +184,6 @@ class PairCopies:
             inside = both(b, [inside, below(b, k, depth)])
             k = binary(b, arith.MinUIOp, k, depth - (count if pitch == 1 else 1))
         value = b.vector_load(source, [b.plus(base, b.times(k, pitch))], count)
-        align(value.owner, count * dtype_of(self.m.conv.data.element).itemsize)
         if inside is None:
             return value
         return b.select(inside, value, b.broadcast(b.constant(0, self.m.conv.data.element), count))
@@ -228,9 +224,7 @@ class PairCopies:
 
         def write(stage: Index, values: Sequence[SSAValue]) -> None:
             for number, place in enumerate(places):
-                to = t.div(b.plus(stage, place), self.size)
-                b.vector_store(values[number], t.numbers, [to])
-                align(b.block.last_op, FOUR)
+                b.vector_store(values[number], t.numbers, [t.div(b.plus(stage, place), self.size)])
 
         return Part(read, write)
 

@@ -6,18 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 
-from xdsl.dialects import arith, scf, vector
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Region, SSAValue
 
-from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.producers import Nest, Padded
 from relay.lowering.gpu.teams import SUMS, Members, join_of
 from relay.lowering.indices import both, unravelled
 from relay.lowering.scheduling.body import Lifter, clone_scalar
-from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, shape_of
+from relay.lowering.shaped import is_buffer, is_vector, scalar_of, shape_of
 
 Producer = Nest | Padded
 """The description of a buffer that is not in memory, but computed where it is read."""
@@ -83,9 +81,7 @@ class PointEmitter:
             return self.b.load(*self.place(buffer, at))
         if self.tables is not None and len(at) == 1 and (found := self.tables.load(buffer, at[0])) is not None:
             return found
-        value = self.b.vector_load(*self.place(buffer, at), self.lanes)
-        self.align(value.owner, buffer)
-        return value
+        return self.b.vector_load(*self.place(buffer, at), self.lanes)
 
     def store(self, value: SSAValue, buffer: SSAValue, at: Sequence[Index]) -> None:
         """Store an element, or a vector, to memory."""
@@ -95,19 +91,11 @@ class PointEmitter:
         if not is_vector(value.type):
             value = self.b.broadcast(value, self.lanes)
         self.b.vector_store(value, *self.place(buffer, at))
-        self.align(self.b.block.last_op, buffer)
 
     def place(self, buffer: SSAValue, at: Sequence[Index]) -> tuple[SSAValue, Sequence[Index]]:
         """Return the buffer and the indices for an access to the element at `at`. If `matrices` is set, these are a
         two-dimensional view of the buffer and the last two indices."""
         return (self.b.matrix(buffer), at[-2:]) if self.matrices and len(at) > 2 else (buffer, at)
-
-    def align(self, op: object, buffer: SSAValue) -> None:
-        """Set the alignment of a vector access to the size of the vector. It holds because buffers start at a multiple
-        of this size, and an access starts at a multiple of `lanes` elements."""
-        assert isinstance(op, vector.LoadOp | vector.StoreOp)
-        size = self.lanes * dtype_of(buffer_of(buffer).element_type).itemsize
-        op.attributes["alignment"] = IntegerAttr(size, i64)
 
     def nest(self, nest: Nest, dims: list[Index]) -> list[SSAValue]:
         """Return the results of a nest at a point of its parallel dimensions."""

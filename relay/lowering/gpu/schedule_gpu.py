@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
-from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import func, memref, scf, vector
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OperationInvT, SSAValue
 
+from relay.dialects.attributes import dtype_of
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.builder import INDEPENDENT, LoopBuilder
 from relay.lowering.call_graph import CallGraph
@@ -26,7 +27,7 @@ from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Sche
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.record import Entry, OpSchedule, entries_of, not_scheduled, place_of, threads_of, write
-from relay.lowering.shaped import VIEWS, is_buffer, require_static
+from relay.lowering.shaped import VIEWS, is_buffer, is_vector, require_static
 from relay.passes.target_pass import TargetPass
 from relay.target import GpuTarget
 from relay.transforms.dead_ops import erase_dead
@@ -86,6 +87,19 @@ class ScheduleGpu(TargetPass):
         if self.processors is not None:
             found = found.with_costs({"processors": self.processors})
         return replace(found, matmul=self.matmul) if self.matmul else found
+
+
+class KernelBuilder(LoopBuilder):
+    """A builder for kernels, which aligns vector accesses to the size of the vector: buffers start at a multiple of it,
+    and threads access whole vectors."""
+
+    def add(self, op: OperationInvT) -> OperationInvT:
+        if isinstance(op, vector.LoadOp | vector.StoreOp):
+            type = (*op.results, *op.operands)[0].type
+            assert is_vector(type)
+            size = type.get_shape()[0] * dtype_of(type.element_type).itemsize
+            op.attributes["alignment"] = IntegerAttr(size, i64)
+        return super().add(op)
 
 
 class FunctionScheduler:
@@ -212,7 +226,7 @@ class FunctionScheduler:
 
     def emit(self, chosen: Mapping[Operation, Chosen]) -> None:
         """Emit the function's body as launches, and the operations between them."""
-        emission = Emission(LoopBuilder(self.block), self.given, self.fused)
+        emission = Emission(KernelBuilder(self.block), self.given, self.fused)
         self.emit_ops(self.order, emission, chosen)
         for op in self.done:
             op.erase(safe_erase=False)

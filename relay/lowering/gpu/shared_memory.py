@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import memref, vector
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, i8, i64
 from xdsl.ir import Attribute, SSAValue
 
@@ -25,9 +25,3 @@ def shared_view(b: LoopBuilder, shared: SSAValue, element: Attribute, count: int
     """Return the first `count` elements of the block's shared memory, as a buffer of this element type."""
     type = MemRefType(element, [count], memory_space=SHARED.memory_space)
     return b.add(memref.ViewOp(shared, b.index(0), [], type)).result
-
-
-def align(op: object, size: int = 16) -> None:
-    """Set the alignment of a vector load or store, in bytes."""
-    assert isinstance(op, vector.LoadOp | vector.StoreOp)
-    op.attributes["alignment"] = IntegerAttr(size, i64)

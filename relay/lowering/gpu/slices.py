@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index
 from relay.lowering.gpu.matrix_thread import MatrixThread
-from relay.lowering.gpu.shared_memory import align, shared_view
+from relay.lowering.gpu.shared_memory import shared_view
 
 VECTOR = 4
 """The number of sums that are written, or read, at once."""
@@ -46,7 +46,6 @@ class Exchange:
             for vector in range(self.each):
                 values = [sums[place] for place in group[vector * VECTOR :][:VECTOR]]
                 b.vector_store(b.packed(values), self.words, [self.place(self.t.slice, number, vector)])
-                align(b.block.last_op)
         b.add(BarrierOp.create())
 
     def total(self, group: int) -> list[SSAValue]:
@@ -57,7 +56,6 @@ class Exchange:
             total: SSAValue | None = None
             for slice in range(self.t.tile.slices):
                 part = b.vector_load(self.words, [self.place(slice, group, vector)], VECTOR)
-                align(part.owner)
                 total = part if total is None else b.add(arith.AddiOp(total, part)).result
             assert total is not None
             found += [b.lane(total, lane) for lane in range(VECTOR)]

@@ -17,7 +17,6 @@ from relay.lowering.gpu.block_weights import BlockReader, BlockWeights, block_we
 from relay.lowering.gpu.matrix import Matrix, Product
 from relay.lowering.gpu.pair_kernel import Pair, PairCopies, PairKernel, Part
 from relay.lowering.gpu.points import PointEmitter
-from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.strategies.mma import TILES
 from relay.lowering.gpu.strategies.mma_pairs import STAGES, format_of
 from relay.lowering.gpu.strategies.products import Products, ProductSchedule
@@ -110,6 +109,5 @@ class BlockCopies(PairCopies):
 
         def write(stage: Index, values: Sequence[SSAValue]) -> None:
             b.vector_store(self.of_words(values), t.numbers, [t.div(b.plus(stage, place), self.size)])
-            align(b.block.last_op, CHUNK)
 
         return Part(read, write)

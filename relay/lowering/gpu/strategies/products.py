@@ -23,7 +23,6 @@ from relay.lowering.gpu.matrix import BARRIER_BYTES, PIXEL, Gathered, Matrix, Pr
 from relay.lowering.gpu.matrix_kernel import QUAD, MatrixKernel
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest
-from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.strategies.strategy import (
     Decision,
     Emission,
@@ -305,7 +304,7 @@ def gather(emission: Emission, found: Gathered, block: int) -> SSAValue:
     return its buffer. The copy has more channels and columns than the images: the additional channels are 0, and the
     additional columns are only read by products with weights of 0."""
     b, conv, shape = emission.builder, found.conv, found.shape
-    element, size = conv.data.element, found.format.data
+    element = conv.data.element
     copy = b.add(memref.AllocOp([], [], MemRefType(element, shape))).memref
     points = PointEmitter(b, emission.fused.producers)
     with threads(b, shape[:3], block) as (image, row, column):
@@ -314,5 +313,4 @@ def gather(emission: Emission, found: Gathered, block: int) -> SSAValue:
         codes = [points.element(conv.data.value, [*at, channel]) for channel in range(conv.channels)]
         codes += [b.constant(0, element)] * (PIXEL - conv.channels)
         b.vector_store(b.packed(codes), copy, [image, row, column, 0])
-        align(b.block.last_op, PIXEL * size)
     return copy

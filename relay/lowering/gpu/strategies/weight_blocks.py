@@ -19,7 +19,6 @@ from relay.lowering.gpu.block_weights import WORD_BITS, BlockReader, BlockWeight
 from relay.lowering.gpu.grids import points_of_teams
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
-from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.strategies.strategy import (
     Decision,
     Emission,
@@ -184,7 +183,6 @@ class ProductEmitter:
         b, found = self.b, list[SSAValue]()
         for first in range(0, count, FLOATS):
             vector = b.vector_load(self.w.op.inputs[0], [row, b.plus(place, first)], FLOATS)
-            align(vector.owner, CHUNK)
             found += [b.lane(vector, lane) for lane in range(FLOATS)]
         return found
 
