@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 
-from xdsl.dialects import arith, scf
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.dialects import arith
+from xdsl.ir import Block, Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.producers import Nest, Padded
 from relay.lowering.gpu.teams import SUMS, Members, join_of
-from relay.lowering.indices import both, unravelled
+from relay.lowering.indices import both, either, unravelled
 from relay.lowering.scheduling.body import Lifter, clone_scalar
 from relay.lowering.shaped import is_buffer, is_vector, scalar_of, shape_of
 
@@ -46,6 +46,8 @@ class PointEmitter:
         self.matrices, self.selects = matrices, selects
         self.producers = producers
         self.lanes = lanes
+        self.known: dict[Operation, SSAValue] = {}
+        """Results that nests have at the current point, by operation, which need not be emitted again."""
         self.lifter = Lifter(builder, lanes)
         self.wide: set[SSAValue] = set()
 
@@ -99,6 +101,8 @@ class PointEmitter:
 
     def nest(self, nest: Nest, dims: list[Index]) -> list[SSAValue]:
         """Return the results of a nest at a point of its parallel dimensions."""
+        if nest.op in self.known:
+            return [self.known[nest.op]]
         if self.special is not None and (sum := self.special(self, nest, dims)) is not None:
             return [sum]
         if self.members is not None and nest.reduction:
@@ -115,7 +119,7 @@ class PointEmitter:
         join, (start,) = join_of(nest.op), self.starting(nest, dims)
         assert join is not None
         zero = self.b.constant(0, scalar_of(start.type))
-        first = start if join not in SUMS else self.b.broadcast(zero, self.lanes) if is_vector(start.type) else zero
+        first = self.like(start, zero) if join in SUMS else start
         sizes = [nest.sizes[dim] for dim in nest.reduction]
         with members.turns(prod(sizes), [first]) as (turn, state):
             for dim, index in zip(nest.reduction, unravelled(self.b, turn, sizes), strict=True):
@@ -193,18 +197,18 @@ class PointEmitter:
             return self.element(source.source, inner)
         if self.selects:
             value = self.element(source.source, inner)
-            filled = self.b.broadcast(source.value, self.lanes) if is_vector(value.type) else source.value
-            return self.b.select(condition, value, filled)
-        outer = self.b.block
-        inside, outside = Block(), Block()
-        self.b.block = inside
-        value = self.element(source.source, inner)
-        self.b.add(scf.YieldOp(value))
-        self.b.block = outside
-        filled = self.b.broadcast(source.value, self.lanes) if is_vector(value.type) else source.value
-        self.b.add(scf.YieldOp(filled))
-        self.b.block = outer
-        return self.b.add(scf.IfOp(condition, [value.type], Region(inside), Region(outside))).results[0]
+            return self.b.select(condition, value, self.like(value, source.value))
+        found = list[SSAValue]()
+
+        def inside() -> SSAValue:
+            found.append(self.element(source.source, inner))
+            return found[0]
+
+        return either(self.b, condition, inside, lambda: self.like(found[0], source.value))
+
+    def like(self, value: SSAValue, scalar: SSAValue) -> SSAValue:
+        """Return a scalar, or a vector of `lanes` copies of it if `value` is a vector."""
+        return self.b.broadcast(scalar, self.lanes) if is_vector(value.type) else scalar
 
 
 Special = Callable[[PointEmitter, Nest, list[Index]], SSAValue | None]

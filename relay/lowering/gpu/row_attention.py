@@ -127,15 +127,8 @@ class RowAttentionKernel:
     def results(self, column: Index) -> None:
         """Compute and store the attention's results for all queries of the team, in one column: a channel of the
         values."""
-        sums, last = self.sums(self.parts.sums, column), self.parts.last
-
-        def special(points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
-            """Return the current query's sum where the nest reads it; None for other nests."""
-            return sums[0] if nest.op is self.parts.sums.op else None
-
-        self.points.special = special
-        for query in self.queries:
+        parts, last, points = self.parts, self.parts.last, self.points
+        for query, total in zip(self.queries, self.sums(parts.sums, column), strict=True):
+            points.known[parts.sums.op] = total
             dims = last.dims([*self.heads, query, column])
-            self.points.results(last, dims, self.points.nest(last, dims))
-            sums.pop(0)
-        self.points.special = None
+            points.results(last, dims, points.nest(last, dims))

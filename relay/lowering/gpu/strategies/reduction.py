@@ -136,13 +136,8 @@ class Reduction(Strategy[ReductionSchedule]):
     def emit_points(self, emission: Emission, schedule: ReductionSchedule) -> None:
         """Emit several results of each thread, whose sums are computed in the same loops."""
         b, nest, producers = emission.builder, self.nest, emission.fused.producers
-        found, sums = sum_of_points(nest, producers), list[SSAValue]()
+        found = sum_of_points(nest, producers)
         assert found is not None
-
-        def special(points: PointEmitter, inner: Nest, dims: list[Index]) -> SSAValue | None:
-            """Return the precomputed sum of the current point, where the nest reads it."""
-            return sums[0] if inner.op is found.nest.op else None
-
         shape = elements(nest.shape, schedule.lanes)
         shape[found.along] //= schedule.points
         with threads(b, shape, schedule.block) as at:
@@ -152,12 +147,11 @@ class Reduction(Strategy[ReductionSchedule]):
             start = b.times(at[found.along], schedule.points)
             places = [[*at[: found.along], b.plus(start, n), *at[found.along + 1 :]] for n in range(schedule.points)]
             inner = [found.nest.dims(place) for place in places]
-            sums += sums_at(points, found.nest, inner, schedule.dot)
-            points.special = special
-            for place in places:
+            sums = sums_at(points, found.nest, inner, schedule.dot)
+            for place, total in zip(places, sums, strict=True):
+                points.known[found.nest.op] = total
                 dims = nest.dims(place)
                 points.results(nest, dims, points.nest(nest, dims))
-                sums.pop(0)
 
 
 @dataclass(frozen=True)

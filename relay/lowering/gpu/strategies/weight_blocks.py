@@ -18,7 +18,6 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.block_weights import WORD_BITS, BlockReader, BlockWeights, block_weights_of
 from relay.lowering.gpu.grids import points_of_teams
 from relay.lowering.gpu.points import PointEmitter
-from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.strategies.strategy import (
     Decision,
     Emission,
@@ -123,8 +122,6 @@ class ProductEmitter:
     ):
         self.b, self.w, self.piece = b, strategy.weights, strategy.piece
         self.schedule, self.reader, self.points, self.members = schedule, reader, points, members
-        self.total: SSAValue | None = None
-        points.special = self.special
 
     def emit(self, at: Sequence[Index], inside: SSAValue | None) -> None:
         """Emit one thread's part of the tile at `at`. A team of GPU threads computes all sums of the tile together, and
@@ -188,11 +185,7 @@ class ProductEmitter:
 
     def finish(self, row: Index, channel: Index, total: SSAValue) -> None:
         """Emit the operations that follow a sum, and store their results."""
-        self.total, nest = total, self.w.nest
+        nest = self.w.nest
+        self.points.known[self.w.op] = total
         dims = [*unravelled(self.b, row, nest.shape[:-1]), channel]
         self.points.results(nest, dims, self.points.nest(nest, dims))
-
-    def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
-        """Return the finished sum of products, so that operations that follow read it instead of computing it again, if
-        `nest` is the product that this class emits; None for other loop nests."""
-        return self.total if nest.op is self.w.op else None
