@@ -14,7 +14,7 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.teams import Members
-from relay.lowering.gpu.widths import Narrow, fits, reads
+from relay.lowering.gpu.widths import Narrow, fitting, reads
 from relay.lowering.indices import unravelled
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.zero_points import wrapped
@@ -47,10 +47,8 @@ def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer], most: int = 16) -
         types = [*reads(conv.data.value, producers), buffer_of(conv.kernel.value)]
     except Narrow:
         return None
-    for lanes in (16, 8, 4):
-        if lanes <= most and conv.channels % lanes == 0 and all(fits(type, lanes) for type in types):
-            return Dot(conv, lanes)
-    return None
+    lanes = fitting(conv.channels, types, min(most, 16))
+    return Dot(conv, lanes) if lanes >= LEAST_DOT else None
 
 
 class DotEmitter:

@@ -8,7 +8,7 @@ from math import gcd
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import MemRefType, i8
+from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
@@ -18,12 +18,11 @@ from relay.lowering.gpu.formats import CODES, Format
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded
 from relay.lowering.gpu.tiles import CHUNK, WORD, Tile
-from relay.lowering.gpu.widths import Narrow, fits, is_wide, reads
+from relay.lowering.gpu.widths import Narrow, fitting, wide_accesses
 from relay.lowering.scheduling.affine import dims_of
-from relay.lowering.scheduling.body import can_lift
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.packing import wrap_i32
-from relay.lowering.shaped import buffer_of, is_buffer, shape_of
+from relay.lowering.shaped import buffer_of, shape_of
 from relay.target.costs import GpuCosts
 
 TAP = 32
@@ -325,29 +324,11 @@ def is_spatial(padding: Padded, producers: Mapping[SSAValue, Producer]) -> bool:
 def widest_of(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer], columns: int) -> int:
     """Return the largest number of neighbouring channels, at most 16, whose sums the operations after the product can
     process as one vector."""
-    try:
-        types = [*accesses(nest, sums, producers), *(buffer_of(output) for output in nest.op.outputs)]
-    except Narrow:
-        return 1
-    lanes = 16
-    while lanes > 1 and (columns % lanes or not all(fits(type, lanes) for type in types)):
-        lanes //= 2
-    return lanes
-
-
-def accesses(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
-    """Yield the types of the buffers, other than the sums of the product, from which an epilogue reads vectors of
-    neighbouring channels. Raises Narrow if it cannot be computed in vectors."""
-    if nest is sums or nest.op is sums.op:
-        return
-    if not can_lift(nest.op.body.block):
-        raise Narrow
-    last = len(nest.sizes) - 1
-    for value, map, argument in zip(nest.op.inputs, nest.maps, nest.op.body.block.args, strict=False):
-        if not any(argument.uses) or not is_buffer(value.type) or not is_wide(map, last):
-            continue
-        inner = producers.get(value)
-        if isinstance(inner, Nest):
-            yield from accesses(inner, sums, producers)
-        else:
-            yield from reads(value, producers)
+    types = [buffer_of(output) for output in nest.op.outputs]
+    if nest.op is not sums.op:
+        others = {value: producer for value, producer in producers.items() if value not in tuple(sums.op.outputs)}
+        try:
+            types += wide_accesses(nest, others, len(nest.sizes) - 1)
+        except Narrow:
+            return 1
+    return fitting(columns, types, 16)

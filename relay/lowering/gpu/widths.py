@@ -56,13 +56,18 @@ def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> 
     in each of the buffers `accesses` with one instruction; and that number halved until at least `least` threads have
     work, but not below 4 bytes per access."""
     size = min(dtype_of(type.element_type).itemsize for type in accesses)
-    most = BYTES // size
-    while most > 1 and not (shape[-1] % most == 0 and all(fits(type, most) for type in accesses)):
-        most //= 2
-    lanes = most
+    lanes = most = fitting(shape[-1], accesses, BYTES // size)
     while lanes > 1 and lanes * size > 4 and prod(shape) // lanes < least:
         lanes //= 2
     return most, lanes
+
+
+def fitting(size: int, accesses: Sequence[MemRefType], most: int) -> int:
+    """Return the largest number of lanes, `most` or a half of it any number of times, into which a dimension of this
+    size can be divided, and with which each of the buffers can be accessed."""
+    while most > 1 and (size % most or not all(fits(type, most) for type in accesses)):
+        most //= 2
+    return most
 
 
 def fits(type: MemRefType, lanes: int) -> bool:

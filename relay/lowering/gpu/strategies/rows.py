@@ -27,7 +27,7 @@ from relay.lowering.gpu.strategies.strategy import (
     transfer,
 )
 from relay.lowering.gpu.teams import Team, join_of
-from relay.lowering.gpu.widths import BYTES, Narrow, fits, is_wide, reads
+from relay.lowering.gpu.widths import BYTES, Narrow, fitting, is_wide, reads
 from relay.lowering.scheduling.in_turn import Chain, is_number, is_reduction
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
@@ -120,10 +120,7 @@ class Rows(Strategy[RowsSchedule]):
         except Narrow:
             return 1
         size = max(dtype_of(type.element_type).itemsize for type in accesses)
-        most = BYTES // size
-        while most > 1 and not (self.chain.size % most == 0 and all(fits(type, most) for type in accesses)):
-            most //= 2
-        return most
+        return fitting(self.chain.size, accesses, BYTES // size)
 
     def accesses(self, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
         """Yield the types of the buffers in memory that the chain reads or writes by vectors of neighbouring elements
