@@ -17,7 +17,6 @@ from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.gpu.warpgroup_products import VISIBLE, instruction
 from relay.lowering.indices import both, when
-from relay.lowering.shaped import shape_of
 
 
 @dataclass(frozen=True)
@@ -59,24 +58,21 @@ class AsyncCopies:
         first = t.div(t.number, t.chunks)
         together = tile.threads // t.chunks
         self.copied: list[Copied] = []
-        padding = self.m.padding
-        top, left = (padding.offsets[1], padding.offsets[2]) if padding else (0, 0)
-        height, width = shape_of(padding.source)[1:3] if padding else (conv.rows, conv.columns)
-        self.height, self.width = height, width
-        self.padded = bool(padding and (height != conv.rows or width != conv.columns))
-        for number in range(tile.rows // together):
-            row = b.plus(first, number * together)
+        self.image = image = self.m.borders.image
+        self.padded = (image.rows, image.columns) != (conv.rows, conv.columns)
+        for part in range(tile.rows // together):
+            row = b.plus(first, part * together)
             m = b.plus(t.first_row, row)
             inside = t.below(m, self.m.rows) if self.m.rows % tile.rows else None
             to = t.place(row, self.chunk)
             if conv.pointwise and not self.padded:
                 self.copied.append(Copied(b.times(m, self.m.pitch), 0, 0, inside, to))
                 continue
-            image, pixel = t.div(m, conv.out_rows * conv.out_columns), t.rem(m, conv.out_rows * conv.out_columns)
-            y = b.plus(b.times(t.div(pixel, conv.out_columns), conv.strides[0]), -top)
-            x = b.plus(b.times(t.rem(pixel, conv.out_columns), conv.strides[1]), -left)
-            line = b.plus(b.times(image, height), y)
-            start = b.times(b.plus(b.times(line, width), x), self.m.pitch)
+            number, pixel = t.div(m, conv.out_rows * conv.out_columns), t.rem(m, conv.out_rows * conv.out_columns)
+            y = b.plus(b.times(t.div(pixel, conv.out_columns), conv.strides[0]), -image.top)
+            x = b.plus(b.times(t.rem(pixel, conv.out_columns), conv.strides[1]), -image.left)
+            line = b.plus(b.times(number, image.rows), y)
+            start = b.times(b.plus(b.times(line, image.columns), x), self.m.pitch)
             self.copied.append(Copied(start, y, x, inside, to))
         self.weight_rows: list[tuple[Index, Index]] = []
         fold = self.m.format.fold
@@ -132,13 +128,14 @@ class AsyncCopies:
             tap, channel = 0, k
         i = b.times(t.div(tap, conv.kernel_columns), conv.dilation[0])
         j = b.times(t.rem(tap, conv.kernel_columns), conv.dilation[1])
-        away = b.plus(b.times(b.plus(b.times(i, self.width), j), self.m.pitch), channel)
+        away = b.plus(b.times(b.plus(b.times(i, self.image.columns), j), self.m.pitch), channel)
         fill = self.fill(known)
         for row in self.copied:
             to = b.plus(start, row.to)
             conditions = [row.inside, known]
             if self.padded:
-                conditions += [t.below(b.plus(row.row, i), self.height), t.below(b.plus(row.column, j), self.width)]
+                conditions.append(t.below(b.plus(row.row, i), self.image.rows))
+                conditions.append(t.below(b.plus(row.column, j), self.image.columns))
             when(b, both(b, conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
 
     def fill(self, known: SSAValue | None) -> SSAValue:

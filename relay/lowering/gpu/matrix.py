@@ -12,16 +12,17 @@ from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
-from relay.lowering.builder import contiguous
-from relay.lowering.gpu.borders import Borders, borders
+from relay.lowering.gpu.borders import kinds_of_borders, outside
 from relay.lowering.gpu.formats import CODES, Format
 from relay.lowering.gpu.points import Producer
-from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.tiles import CHUNK, WORD, Tile
 from relay.lowering.gpu.widths import Narrow, fitting, wide_accesses
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.contraction import Convolution, recognise
+from relay.lowering.scheduling.depthwise_layout import Borders, image_of
 from relay.lowering.scheduling.packing import wrap_i32
+from relay.lowering.scheduling.padding import Padding
 from relay.lowering.shaped import buffer_of, shape_of
 from relay.target.costs import GpuCosts
 
@@ -95,7 +96,7 @@ class Product:
     conv: Convolution
     gathered: Gathered | None
     sums: Nest
-    padding: Padded | None
+    padding: Padding | None
     widest: int
     format: Format
 
@@ -132,7 +133,7 @@ class Product:
         """The buffer of the images without padding, its shape, and the padded rows and columns before it."""
         if self.padding is None:
             return self.conv.data.value, shape_of(self.conv.data.value), (0, 0)
-        return self.padding.source, shape_of(self.padding.source), self.padding.offsets[1:3]
+        return self.padding.source, shape_of(self.padding.source), self.padding.low[1:3]
 
     @property
     def corners(self) -> tuple[int, int, int] | None:
@@ -155,8 +156,7 @@ class Product:
     @property
     def borders(self) -> Borders:
         """The positions at which windows reach outside their images."""
-        _, shape, before = self.image
-        return borders(self.conv, before, shape[1:3])
+        return Borders(self.conv, image_of(self.conv, self.padding))
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Matrix(Product):
     @property
     def bordered(self) -> bool:
         """Whether the initial values of the sums depend on which taps of a window lie outside the image."""
-        return self.windows and self.borders.count > 1
+        return self.windows and kinds_of_borders(self.borders) > 1
 
     @property
     def deep(self) -> int:
@@ -239,7 +239,7 @@ class Matrix(Product):
         offsets = zx * (self.depth * zw - codes.astype(np.int64).sum(axis=1))
         if self.bordered:
             shape = self.columns, self.conv.kernel_rows, self.conv.kernel_columns, self.conv.channels
-            offsets = offsets + self.padded * self.borders.outside(codes.reshape(shape))
+            offsets = offsets + self.padded * outside(self.borders, codes.reshape(shape))
         more = self.packed_columns - self.columns
         whole = np.pad(codes.view(np.int8), ((0, more), (0, self.packed_depth - self.depth)))
         return [self.ordered(whole), wrap_i32(np.pad(offsets, [(0, 0)] * (offsets.ndim - 1) + [(0, more)]))]
@@ -286,7 +286,7 @@ def product_of(
     if format is None:
         return None
     padding = producers.get(conv.data.value)
-    if isinstance(padding, Nest) or (padding is not None and not is_spatial(padding, producers)):
+    if isinstance(padding, Nest) or (padding is not None and (padding.source in producers or not padding.of_image)):
         return None
     gathered = None
     if conv.channels % SMALLEST if codes else conv.channels < PIXEL:
@@ -312,13 +312,6 @@ def contractions(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator
             if isinstance(inner := producers.get(value), Nest):
                 same = dims_of(map) == list(range(len(nest.sizes)))
                 yield from (found if same else None for found in contractions(inner, producers))
-
-
-def is_spatial(padding: Padded, producers: Mapping[SSAValue, Producer]) -> bool:
-    """Whether the padding adds rows and columns to images that are in memory."""
-    inner, outer = shape_of(padding.source), padding.shape
-    same = len(outer) == 4 and inner[0] == outer[0] and inner[3] == outer[3]
-    return same and padding.source not in producers and contiguous(padding.source.type)
 
 
 def widest_of(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer], columns: int) -> int:

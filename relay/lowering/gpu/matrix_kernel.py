@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import ROLLED, Index, LoopBuilder
 from relay.lowering.gpu.async_copies import AsyncCopies
+from relay.lowering.gpu.borders import border_number
 from relay.lowering.gpu.bulk_copies import BulkCopies
 from relay.lowering.gpu.channel_tables import read
 from relay.lowering.gpu.matrix import Matrix
@@ -173,7 +174,7 @@ class MatrixKernel:
         b, conv = self.b, self.conv
         pixel = remainder(b, row, conv.out_rows * conv.out_columns)
         places = quotient(b, pixel, conv.out_columns), remainder(b, pixel, conv.out_columns)
-        return b.times(self.m.borders.number(b, *places), self.m.packed_columns)
+        return b.times(border_number(b, self.m.borders, *places), self.m.packed_columns)
 
     # Results
 

@@ -11,13 +11,14 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.channel_tables import ChannelTables
-from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.teams import SUMS, Members, join_of
 from relay.lowering.indices import both, either, unravelled
 from relay.lowering.scheduling.body import Lifter, clone_scalar
+from relay.lowering.scheduling.padding import Padding
 from relay.lowering.shaped import is_buffer, is_vector, scalar_of, shape_of
 
-Producer = Nest | Padded
+Producer = Nest | Padding
 """The description of a buffer that is not in memory, but computed where it is read."""
 
 
@@ -57,7 +58,7 @@ class PointEmitter:
         if not is_buffer(buffer.type):
             return buffer
         match self.producers.get(buffer):
-            case Padded() as source:
+            case Padding() as source:
                 return self.padded(source, at)
             case Nest() as nest:
                 return self.nest(nest, nest.dims(at))[0]
@@ -176,12 +177,12 @@ class PointEmitter:
         wide = [v if is_vector(v.type) or is_buffer(v.type) else self.b.broadcast(v, self.lanes) for v in values]
         return self.lifter.emit(block, wide)
 
-    def padded(self, source: Padded, at: Sequence[Index]) -> SSAValue:
+    def padded(self, source: Padding, at: Sequence[Index]) -> SSAValue:
         """Return an element of the source, or the padding around it."""
         sizes = shape_of(source.source)
         inner: list[Index] = []
         conditions: list[SSAValue] = []
-        for index, offset, size, whole in zip(at, source.offsets, sizes, source.shape, strict=True):
+        for index, offset, size, whole in zip(at, source.low, sizes, source.shape, strict=True):
             place = self.b.plus(index, -offset) if offset else index
             if isinstance(place, int):
                 if not 0 <= place < size:
@@ -221,7 +222,7 @@ def inlined(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[Nest
     yield nest
     for value in nest.op.inputs:
         inner = producers.get(value)
-        while isinstance(inner, Padded):
+        while isinstance(inner, Padding):
             inner = producers.get(inner.source)
         if isinstance(inner, Nest):
             yield from inlined(inner, producers)

@@ -11,10 +11,10 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from relay.dialects.attributes import int_values
 from relay.lowering.builder import Index
 from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.elementwise import extents
+from relay.lowering.scheduling.padding import Padding, padding_of
 from relay.lowering.shaped import root, shape_of
 
 
@@ -72,17 +72,6 @@ class Nest:
         return found
 
 
-@dataclass(frozen=True)
-class Padded:
-    """A buffer that contains `source` at `offsets` and `value` elsewhere."""
-
-    value: SSAValue
-    source: SSAValue
-    offsets: tuple[int, ...]
-    shape: tuple[int, ...]
-    ops: tuple[Operation, ...]
-
-
 def nest_of(op: linalg.GenericOp, fills: Sequence[linalg.FillOp]) -> Nest:
     """Return the operation as a nest, with the initial values that these fills set."""
     started = {fill.outputs[0]: fill.inputs[0] for fill in fills}
@@ -116,33 +105,11 @@ def reader(buffer: SSAValue, besides: Sequence[Operation]) -> tuple[linalg.Gener
     return (op, index) if isinstance(op, linalg.GenericOp) and index < len(op.inputs) else None
 
 
-def padded(alloc: memref.AllocOp) -> Padded | None:
+def padded(alloc: memref.AllocOp) -> Padding | None:
     """Return the buffer as a padded copy if a fill and a copy into a subview write it and it has a single reader; else
     None."""
-    found = framed(alloc.memref)
+    found = padding_of(alloc.memref)
     return None if found is None or reader(alloc.memref, found.ops[:2]) is None else found
-
-
-def framed(buffer: SSAValue) -> Padded | None:
-    """Return the buffer as a padded copy, if it is written by a fill and a copy into a subview; else None."""
-    fill = view = None
-    for use in buffer.uses:
-        if isinstance(use.operation, linalg.FillOp):
-            fill = use.operation
-        elif isinstance(use.operation, memref.SubviewOp):
-            view = use.operation
-    if fill is None or view is None or not view.result.has_one_use():
-        return None
-    copy = next(use.operation for use in view.result.uses)
-    if not isinstance(copy, memref.CopyOp) or copy.destination is not view.result:
-        return None
-    if view.offsets or any(stride != 1 for stride in int_values(view.static_strides)):
-        return None
-    if len(shape_of(copy.source)) != len(shape_of(buffer)):
-        return None
-    return Padded(
-        fill.inputs[0], copy.source, tuple(int_values(view.static_offsets)), shape_of(buffer), (fill, view, copy)
-    )
 
 
 def computed(alloc: memref.AllocOp, order: Sequence[Operation]) -> tuple[Nest, tuple[Operation, ...]] | None:

@@ -18,7 +18,7 @@ from relay.lowering.builder import INDEPENDENT, LoopBuilder
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.gpu.points import Producer
-from relay.lowering.gpu.producers import Padded, computed, framed, padded, starts
+from relay.lowering.gpu.producers import computed, padded, starts
 from relay.lowering.gpu.strategies import Chosen, choose
 from relay.lowering.gpu.strategies.attention import AttentionSchedule, attentions_of
 from relay.lowering.gpu.strategies.row_attention import RowAttentionSchedule, row_attentions_of
@@ -26,6 +26,7 @@ from relay.lowering.gpu.strategies.rows import RowsSchedule, chains_of
 from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Scheduled
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
+from relay.lowering.scheduling.padding import Padding, padding_of
 from relay.lowering.scheduling.record import Entry, OpSchedule, entries_of, not_scheduled, place_of, threads_of, write
 from relay.lowering.shaped import VIEWS, is_buffer, is_vector, require_static
 from relay.passes.target_pass import TargetPass
@@ -159,7 +160,7 @@ class FunctionScheduler:
         and are added to `self.done`."""
         producers: dict[SSAValue, Producer] = {}
         pending: dict[Operation, list[linalg.FillOp]] = {}
-        frames: dict[Operation, tuple[SSAValue, Padded]] = {}
+        frames: dict[Operation, Padding] = {}
         kept = {buffer for chain in self.rows.values() for buffer in chain.written}
         shared = {op for chain in self.rows.values() for op in chain.ops}
         for op in self.order:
@@ -175,12 +176,12 @@ class FunctionScheduler:
                 producers[op.memref] = nest
                 self.done += ops
         for argument in self.block.args:
-            found = framed(argument) if is_buffer(argument.type) and self.here(argument) else None
+            found = padding_of(argument) if is_buffer(argument.type) and self.here(argument) else None
             if found is not None and found.source not in producers and len(list(argument.uses)) == 2:
                 fill, view, copy = found.ops
                 between = self.order[self.order.index(fill) + 1 : self.order.index(copy)]
                 if all(isinstance(op, memref.SubviewOp) for op in between):
-                    frames[copy] = argument, found
+                    frames[copy] = found
                     self.done += (fill, view)
         for op in self.order:
             if isinstance(op, linalg.FillOp) and op not in self.done and (user := starts(op, self.order)) is not None:

@@ -14,10 +14,11 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, Loop, LoopBuilder
-from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.shared_memory import shared_memory, shared_view
 from relay.lowering.indices import below, minus, quotient, remainder, when
 from relay.lowering.scheduling.affine import coefficients
+from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.reduction import IDEMPOTENT
 from relay.lowering.shaped import is_buffer, is_vector, scalar_of
 from relay.target.costs import GpuCosts
@@ -69,7 +70,7 @@ def join_of(op: linalg.GenericOp) -> Join | None:
     return type(join) if known and last.has_one_use() and last in join.operands else None
 
 
-def is_shareable(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> bool:
+def is_shareable(nest: Nest, producers: Mapping[SSAValue, Nest | Padding]) -> bool:
     """Whether the iterations of all reductions of the nest can be divided among threads, whose partial results are then
     combined."""
     return all(inner is not None and join_of(inner.op) is not None for inner in reductions(nest, producers))
@@ -108,7 +109,7 @@ def is_along(nest: Nest) -> bool:
     return any(entry is not None and last in entry[0] for entry in linear)
 
 
-def reductions(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> Iterator[Nest | None]:
+def reductions(nest: Nest, producers: Mapping[SSAValue, Nest | Padding]) -> Iterator[Nest | None]:
     """Yield the nest if it is a reduction, else the reductions that it inlines; None for a reduction whose results are
     read only under a condition, as inside padding."""
     if nest.reduction:
@@ -116,7 +117,7 @@ def reductions(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> Itera
         return
     for value in nest.op.inputs:
         inner, behind = producers.get(value), False
-        while isinstance(inner, Padded):
+        while isinstance(inner, Padding):
             inner, behind = producers.get(inner.source), True
         if isinstance(inner, Nest):
             yield from (None if behind else each for each in reductions(inner, producers))

@@ -11,10 +11,11 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.gpu.points import Producer
-from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.gpu.producers import Nest
 from relay.lowering.scheduling.affine import coefficients
 from relay.lowering.scheduling.body import can_lift
-from relay.lowering.shaped import buffer_of, is_buffer, layout
+from relay.lowering.scheduling.padding import Padding
+from relay.lowering.shaped import buffer_of, is_buffer, layout, shape_of
 
 BYTES = 16
 """The largest number of bytes that one instruction of a thread can load or store."""
@@ -40,15 +41,18 @@ def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> 
     return widest(nest.shape, accesses, least)
 
 
-def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], least: int) -> tuple[int, int]:
-    """Return two numbers of neighbouring elements that one thread copies at once, for a copy of `source` to `offsets`
-    in a larger buffer whose other elements are filled with a constant: the most that one access can have, and that
-    number halved until at least `least` threads have work, as far as possible. Both are 1 if the last dimension is
-    padded."""
-    shape = to.get_shape()
-    if not shape or offsets[-1] or shape[-1] != source.get_shape()[-1]:
+def lanes_of_copy(copy: Padding, least: int) -> tuple[int, int]:
+    """Return two numbers of neighbouring elements that one thread copies at once, for a padded copy: the most that one
+    access can have, and that number halved until at least `least` threads have work, as far as possible. Both are 1 if
+    the last dimension is padded."""
+    if not copy.shape or pads_last(copy):
         return 1, 1
-    return widest(shape, [to, source], least)
+    return widest(copy.shape, [buffer_of(copy.buffer), buffer_of(copy.source)], least)
+
+
+def pads_last(copy: Padding) -> bool:
+    """Whether the last dimension is padded."""
+    return bool(copy.low[-1]) or copy.shape[-1] != shape_of(copy.source)[-1]
 
 
 def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> tuple[int, int]:
@@ -91,8 +95,8 @@ def reads(value: SSAValue, producers: Mapping[SSAValue, Producer]) -> Iterator[M
     """Yield the types of the buffers from which a thread reads vectors to compute neighbours along the value's last
     dimension. Raises Narrow if these cannot be computed in vectors."""
     match producers.get(value):
-        case Padded() as padded:
-            if padded.offsets[-1] or padded.shape[-1] != buffer_of(padded.source).get_shape()[-1]:
+        case Padding() as padded:
+            if pads_last(padded):
                 raise Narrow
             yield from reads(padded.source, producers)
         case Nest() as nest:

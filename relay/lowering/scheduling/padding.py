@@ -39,10 +39,30 @@ class Padding:
     ops: tuple[Operation, ...]
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        return shape_of(self.buffer)
+
+    @property
     def of_image(self) -> bool:
         """Whether only height and width of NHWC data are padded."""
-        inner, outer = shape_of(self.source), shape_of(self.buffer)
+        inner, outer = shape_of(self.source), self.shape
         return len(inner) == 4 and (inner[0], inner[3]) == (outer[0], outer[3]) and contiguous(self.source.type)
+
+
+def padding_of(buffer: SSAValue) -> Padding | None:
+    """Return the buffer as a padded copy, if it is written by a fill and a copy into a subview; else None."""
+    users = [use.operation for use in buffer.uses]
+    fills = [op for op in users if isinstance(op, linalg.FillOp)]
+    views = [op for op in users if isinstance(op, memref.SubviewOp)]
+    if len(fills) != 1 or len(views) != 1 or views[0].offsets or set(int_values(views[0].static_strides)) - {1}:
+        return None
+    copies = [use.operation for use in views[0].result.uses]
+    if len(copies) != 1 or not isinstance(copies[0], memref.CopyOp) or copies[0].destination is not views[0].result:
+        return None
+    source, low = copies[0].source, tuple(int_values(views[0].static_offsets))
+    if len(shape_of(source)) != len(low):
+        return None
+    return Padding(buffer, source, low, fills[0].inputs[0], (fills[0], views[0], copies[0]))
 
 
 def find_paddings(ops: Sequence[Operation]) -> dict[SSAValue, Padding]:
@@ -52,17 +72,11 @@ def find_paddings(ops: Sequence[Operation]) -> dict[SSAValue, Padding]:
     for fill in ops:
         if not isinstance(fill, linalg.FillOp) or not isinstance(fill.outputs[0].owner, memref.AllocOp):
             continue
-        buffer, value = fill.outputs[0], fill.inputs[0]
-        users = [use.operation for use in buffer.uses if use.operation is not fill]
-        views = [op for op in users if isinstance(op, memref.SubviewOp)]
+        buffer, padding = fill.outputs[0], padding_of(fill.outputs[0])
+        users = [use.operation for use in buffer.uses]
         written = any(isinstance(op, linalg.GenericOp) and buffer in tuple(op.outputs) for op in users)
-        if len(views) != 1 or views[0].offsets or written or not isinstance(value.owner, arith.ConstantOp):
-            continue
-        copies = [use.operation for use in views[0].result.uses]
-        if len(copies) != 1 or not isinstance(copies[0], memref.CopyOp) or copies[0].destination is not views[0].result:
-            continue
-        low = int_values(views[0].static_offsets)
-        found[buffer] = Padding(buffer, copies[0].source, low, value, (fill, views[0], copies[0]))
+        if padding is not None and not written and isinstance(padding.value.owner, arith.ConstantOp):
+            found[buffer] = padding
     return found
 
 

@@ -7,12 +7,11 @@ from typing import Self
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import SSAValue
 
 from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.grids import threads
 from relay.lowering.gpu.points import PointEmitter, inlined
-from relay.lowering.gpu.producers import Nest, Padded
+from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.strategies.strategy import (
     Decision,
     Emission,
@@ -27,9 +26,9 @@ from relay.lowering.gpu.strategies.strategy import (
     traffic,
 )
 from relay.lowering.gpu.widths import lanes_of, lanes_of_copy
+from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.shaped import buffer_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,18 +84,15 @@ class Pad(Strategy[PadSchedule]):
 
     record = PadSchedule
     op: memref.CopyOp
-    buffer: SSAValue
-    found: Padded
+    found: Padding
 
     @classmethod
     def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        return (
-            cls(op, *kernel.fused.frames[op]) if isinstance(op, memref.CopyOp) and op in kernel.fused.frames else None
-        )
+        found = kernel.fused.frames.get(op)
+        return cls(op, found) if isinstance(op, memref.CopyOp) and found is not None else None
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[PadSchedule]:
-        to, source, least = buffer_of(self.buffer), buffer_of(self.found.source), kernel.target.costs.least_threads
-        most, best = lanes_of_copy(to, source, self.found.offsets, least)
+        most, best = lanes_of_copy(self.found, kernel.target.costs.least_threads)
         lanes = pick("lanes", powers(most), best)
         pick_block(kernel, pick, count(self.found.shape, lanes))
         return decided(pick, PadSchedule, traffic(kernel, self.op), why(lanes))
@@ -106,7 +102,7 @@ class Pad(Strategy[PadSchedule]):
         with threads(b, elements(self.found.shape, lanes), schedule.block) as at:
             points = PointEmitter(b, emission.fused.producers, lanes)
             at = points.widened(at)
-            points.store(points.padded(self.found, at), self.buffer, at)
+            points.store(points.padded(self.found, at), self.found.buffer, at)
 
 
 def why(lanes: int) -> str:

@@ -20,10 +20,11 @@ from relay.lowering.builder import LoopBuilder
 from relay.lowering.gpu.attention_kernel import Attention
 from relay.lowering.gpu.matrix import Product
 from relay.lowering.gpu.points import Producer
-from relay.lowering.gpu.producers import Nest, Padded, nest_of
+from relay.lowering.gpu.producers import Nest, nest_of
 from relay.lowering.gpu.row_attention import RowAttention
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
+from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import buffer_of, is_buffer, size_of
@@ -45,7 +46,7 @@ class Fused:
 
     producers: Mapping[SSAValue, Producer]
     pending: Mapping[Operation, Sequence[linalg.FillOp]]
-    frames: Mapping[Operation, tuple[SSAValue, Padded]]
+    frames: Mapping[Operation, Padding]
     rows: Mapping[Operation, Chain]
 
     def nest(self, op: linalg.GenericOp) -> Nest:
