@@ -40,6 +40,11 @@ class RowAttention:
     sums: Nest
 
     @property
+    def op(self) -> linalg.GenericOp:
+        """The first operation, the product of queries and keys."""
+        return self.scores.op
+
+    @property
     def weights(self) -> SSAValue:
         """The buffer of the softmax weights: the result of the last operation of `chain`."""
         return self.chain.ops[-1].outputs[0]

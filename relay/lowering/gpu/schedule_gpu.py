@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf, vector
@@ -22,8 +23,8 @@ from relay.lowering.gpu.producers import computed, padded, starts
 from relay.lowering.gpu.strategies import Chosen, choose
 from relay.lowering.gpu.strategies.attention import AttentionSchedule, attentions_of
 from relay.lowering.gpu.strategies.row_attention import RowAttentionSchedule, row_attentions_of
-from relay.lowering.gpu.strategies.rows import RowsSchedule, chains_of
-from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Scheduled
+from relay.lowering.gpu.strategies.rows import Rows, RowsSchedule, chains_of
+from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Scheduled, Strategy
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.padding import Padding, padding_of
@@ -136,17 +137,16 @@ class FunctionScheduler:
         return {chain.ops[-1]: chain for chain in chains}
 
     def attend(self, kernel: Kernel) -> Kernel:
-        """Return the kernel with the attentions that were found in it, for matrix units and for single rows. A launch
-        for the last operation of an attention computes all of it, so the other operations are added to `done`, the
-        operations that need no launch of their own."""
-        launched = [op for op in launches(self.order) if op not in self.done]
-        units = kernel.target.matrix_units and self.may_be(AttentionSchedule)
-        attentions = dict(attentions_of(kernel, launched)) if units else {}
-        self.done += [op for each in attentions.values() for op in (each.op, each.chain.ops[-1])]
-        launched = [op for op in launched if op not in self.done]
-        of_rows = dict(row_attentions_of(kernel, launched)) if self.may_be(RowAttentionSchedule) else {}
-        self.done += [op for each in of_rows.values() for op in (each.scores.op, each.chain.ops[-1])]
-        return replace(kernel, attentions=attentions, row_attentions=of_rows)
+        """Return the kernel with the chains that were found in it: those on rows, and attentions for matrix units and
+        for single rows. A launch for the last operation of an attention computes all of it, so the other operations are
+        added to `done`, the operations that need no launch of their own."""
+        chained: dict[Operation, Strategy[Any]] = {last: Rows(chain) for last, chain in self.rows.items()}
+        for record, find in ((AttentionSchedule, attentions_of), (RowAttentionSchedule, row_attentions_of)):
+            launched = [op for op in launches(self.order) if op not in self.done]
+            found = dict(find(kernel, launched)) if self.may_be(record) else {}
+            self.done += [op for each in found.values() for op in (each.parts.op, each.parts.chain.ops[-1])]
+            chained |= found
+        return replace(kernel, chained=chained)
 
     def may_be(self, *kinds: type[OpSchedule]) -> bool:
         """Whether the function's schedule attribute allows schedules of the classes `kinds`: it names no strategies

@@ -57,10 +57,9 @@ class Chosen(NamedTuple):
 def matching(op: Scheduled, kernel: Kernel) -> list[Strategy[Any]]:
     """Return the strategies that apply to an operation; for the last operation of a chain, those that compute the whole
     chain."""
-    of_chains = ((Rows, kernel.fused.rows), (OneAttention, kernel.attentions), (OneRowAttention, kernel.row_attentions))
-    chained = [kind for kind, found in of_chains if op in found]
-    kinds = chained[:1] or STRATEGIES
-    return [strategy for kind in kinds if (strategy := kind.match(op, kernel)) is not None]
+    if op in kernel.chained:
+        return [kernel.chained[op]]
+    return [strategy for kind in STRATEGIES if (strategy := kind.match(op, kernel)) is not None]
 
 
 def choose(op: Scheduled, kernel: Kernel, entry: Entry | None, where: str) -> Chosen:

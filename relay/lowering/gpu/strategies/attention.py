@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from xdsl.dialects import arith, memref
@@ -26,7 +25,6 @@ from relay.lowering.gpu.strategies.strategy import (
     Decision,
     Emission,
     Kernel,
-    Scheduled,
     Strategy,
     decided,
     powers,
@@ -76,11 +74,6 @@ class OneAttention(Strategy[AttentionSchedule]):
     record = AttentionSchedule
     tier = 0
     parts: Attention
-
-    @classmethod
-    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        parts = kernel.attentions.get(op)
-        return None if parts is None else cls(parts)
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[AttentionSchedule]:
         product, count, costs = self.parts.scores.product, self.parts.scores.count, kernel.target.costs
@@ -161,8 +154,10 @@ def whole(columns: int) -> int:
     return -(-columns // WIDTH) * WIDTH
 
 
-def attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tuple[Operation, Attention]]:
-    """Yield each attention with its last operation."""
+def attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tuple[Operation, OneAttention]]:
+    """Yield each attention for matrix units: its last operation, and its strategy."""
+    if not kernel.target.matrix_units:
+        return
     pairs: Mapping[SSAValue, tuple[linalg.GenericOp, Pair]] = {
         pair.product.conv.data.value: (op, pair)
         for op in launched
@@ -175,8 +170,9 @@ def attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tup
         for op, pair in pairs.values():
             if op.outputs[0] in chain_inputs(chain):
                 parts = Attention(op, chain, pair, found[1], OnlineSoftmax.of(chain))
-                if fits(parts) and reads_lanes(parts, kernel) and OneAttention(parts).has_room(kernel.target.costs):
-                    yield found[0], parts
+                strategy = OneAttention(parts)
+                if fits(parts) and reads_lanes(parts, kernel) and strategy.has_room(kernel.target.costs):
+                    yield found[0], strategy
 
 
 def chain_inputs(chain: Chain) -> set[SSAValue]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Self
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
@@ -65,11 +64,6 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
     record = RowAttentionSchedule
     tier = 0
     parts: RowAttention
-
-    @classmethod
-    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        parts = kernel.row_attentions.get(op)
-        return None if parts is None else cls(parts)
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[RowAttentionSchedule]:
         parts, target = self.parts, kernel.target
@@ -133,9 +127,9 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
             RowAttentionKernel(b, parts, points, members, dims, schedule.queries).emit(schedule.dot, inside)
 
 
-def row_attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tuple[Operation, RowAttention]]:
+def row_attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tuple[Operation, OneRowAttention]]:
     """Yield each attention among the launched operations that can be computed in one launch and whose products do not
-    use matrix units: its last operation, and its description."""
+    use matrix units: its last operation, and its strategy."""
     generics = [op for op in launched if isinstance(op, linalg.GenericOp)]
     for last, chain in kernel.fused.rows.items():
         if last not in launched or len(chain.ops[-1].outputs) != 1:
@@ -145,8 +139,9 @@ def row_attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator
         for op in generics:
             if len(firsts) == 1 and op is not firsts[0]:
                 parts = attention_of(kernel, firsts[0], chain, op)
-                if parts is not None and OneRowAttention(parts).fits(1, kernel.target.costs.team_threads, room(kernel)):
-                    yield op, parts
+                strategy = None if parts is None else OneRowAttention(parts)
+                if strategy is not None and strategy.fits(1, kernel.target.costs.team_threads, room(kernel)):
+                    yield op, strategy
 
 
 def room(kernel: Kernel) -> int:

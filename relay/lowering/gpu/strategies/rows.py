@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Self
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.linalg import ops as linalg
@@ -19,7 +18,6 @@ from relay.lowering.gpu.strategies.strategy import (
     Decision,
     Emission,
     Kernel,
-    Scheduled,
     Strategy,
     decided,
     pick_block,
@@ -84,11 +82,6 @@ class Rows(Strategy[RowsSchedule]):
     record = RowsSchedule
     tier = 0
     chain: Chain
-
-    @classmethod
-    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        chain = kernel.fused.rows.get(op)
-        return None if chain is None else cls(chain)
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[RowsSchedule]:
         chain, costs = self.chain, kernel.target.costs

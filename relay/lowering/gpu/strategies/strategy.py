@@ -17,11 +17,9 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import LoopBuilder
-from relay.lowering.gpu.attention_kernel import Attention
 from relay.lowering.gpu.matrix import Product
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, nest_of
-from relay.lowering.gpu.row_attention import RowAttention
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.padding import Padding
@@ -63,10 +61,8 @@ class Kernel:
     fused: Fused
     products: dict[Operation, Product | None] = field(default_factory=dict[Operation, Product | None])
     """The products that were recognised, by operation; None for operations that are no product."""
-    attentions: Mapping[Operation, Attention] = field(default_factory=dict[Operation, Attention])
-    """Attentions for matrix units, by their last operation."""
-    row_attentions: Mapping[Operation, RowAttention] = field(default_factory=dict[Operation, RowAttention])
-    """Attentions without matrix units, by their last operation."""
+    chained: Mapping[Operation, Strategy[Any]] = field(default_factory=dict[Operation, Any])
+    """The strategies that compute whole chains of operations, such as attentions, by the last operation."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +97,10 @@ class Strategy(ABC, Generic[S]):
     estimated differently from those of threads, and matrix units are preferred wherever they apply."""
 
     @classmethod
-    @abstractmethod
     def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        """Return the strategy for the operation; None if it does not apply."""
+        """Return the strategy for the operation; None if it does not apply, or is only found for whole chains
+        (`Kernel.chained`)."""
+        return None
 
     @abstractmethod
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[S]:
