@@ -16,11 +16,9 @@ from benchmarks.ptxas import find_ptxas
 from relay.interpreters import run
 from relay.lowering.gpu import tiles
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
-from relay.lowering.gpu.strategies import mma, wgmma, wgmma_tma, wgmma_turns
+from relay.lowering.gpu.strategies import mma, wgmma
 from relay.lowering.gpu.strategies.mma import TILES
-from relay.lowering.gpu.strategies.wgmma import GROUP_TILES
-from relay.lowering.gpu.strategies.wgmma_tma import BULK_TILES
-from relay.lowering.gpu.strategies.wgmma_turns import TURN_TILES
+from relay.lowering.gpu.strategies.wgmma import BULK_TILES, GROUP_TILES, TURN_TILES
 from relay.lowering.gpu.tiles import BulkTile, GroupTile, Tile, TurnTile, cheapest, choices
 from relay.runtime import Executable
 from relay.target import resolve_gpu
@@ -37,8 +35,8 @@ def only(tile: Tile, monkeypatch: pytest.MonkeyPatch, splits: int = 1) -> None:
     turns = isinstance(tile, TurnTile)
     monkeypatch.setattr(mma, "TILES", ())
     monkeypatch.setattr(wgmma, "GROUP_TILES", () if turns else (tile,))
-    monkeypatch.setattr(wgmma_tma, "BULK_TILES", () if turns else (tile,))
-    monkeypatch.setattr(wgmma_turns, "TURN_TILES", (tile,) if turns else ())
+    monkeypatch.setattr(wgmma, "BULK_TILES", () if turns else (tile,))
+    monkeypatch.setattr(wgmma, "TURN_TILES", (tile,) if turns else ())
     monkeypatch.setattr(tiles, "SPLITS", (splits,))
 
 

@@ -20,9 +20,7 @@ from relay.lowering.gpu.strategies.row_attention import OneRowAttention
 from relay.lowering.gpu.strategies.rows import Rows
 from relay.lowering.gpu.strategies.strategy import Decision, Kernel, Scheduled, Strategy
 from relay.lowering.gpu.strategies.weight_blocks import WeightBlocks
-from relay.lowering.gpu.strategies.wgmma import Wgmma
-from relay.lowering.gpu.strategies.wgmma_tma import WgmmaTma
-from relay.lowering.gpu.strategies.wgmma_turns import WgmmaTurns
+from relay.lowering.gpu.strategies.wgmma import Wgmma, WgmmaTma, WgmmaTurns
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import Entry, OpSchedule, schedules_in
 
