@@ -60,16 +60,11 @@ def error_text(error: BaseException) -> str:
 
 def work(job: Job) -> Outcome:
     """Build and measure a job's alternative in the current process. Every exception becomes the outcome's error."""
-    outcome = Outcome()
-    start = perf_counter()
     try:
-        executable = job.choice.build(IRModule.parse(job.text))
-        if job.task.results:
-            outcome.results = results_of(executable, job.task.inputs)
-        outcome.values = [value_of(job.task.measure, executable) for _ in range(job.task.rounds)]
+        module = IRModule.parse(job.text)
     except Exception as error:
-        outcome.error = error_text(error)
-    outcome.seconds = perf_counter() - start
+        return Outcome(error=error_text(error))
+    ((_, outcome),) = here(module, [job.choice], job.task)
     return outcome
 
 
