@@ -191,10 +191,7 @@ class Members:
         kind = scalar_of(value.type)
         if kind not in (i32, Float32Type()):
             return from_word(b, self.across(as_word(b, value), distance), kind)
-        name = "f32" if isinstance(kind, Float32Type) else "i32"
-        numbers = [b.constant(number, i32) for number in (EVERYONE, distance, WARP - 1)]
-        operands = [numbers[0], value, *numbers[1:]]
-        return b.intrinsic(f"llvm.nvvm.shfl.sync.bfly.{name}", operands, kind)
+        return shuffled(b, "bfly", value, distance)
 
     def between(self, value: SSAValue, join: Join) -> SSAValue:
         """Combine the values of all warps of the block through memory."""
@@ -229,6 +226,14 @@ class Members:
         start, self.used = self.used, self.used + count
         shared = shared_memory(self.b, self.used * WORD)
         return start, shared_view(self.b, shared, i32, self.used)
+
+
+def shuffled(b: LoopBuilder, mode: str, value: SSAValue, number: int) -> SSAValue:
+    """Return the value, an i32 or f32, of another lane of the warp: of lane `number` if `mode` is `idx`; if it is
+    `bfly`, of the lane whose number differs from this lane's in the bits `number`."""
+    name = "f32" if isinstance(value.type, Float32Type) else "i32"
+    every, lane, last = (b.constant(each, i32) for each in (EVERYONE, number, WARP - 1))
+    return b.intrinsic(f"llvm.nvvm.shfl.sync.{mode}.{name}", [every, value, lane, last], value.type)
 
 
 def as_word(b: LoopBuilder, value: SSAValue) -> SSAValue:

@@ -27,7 +27,7 @@ from relay.lowering.gpu.bulk_copies import ACQUIRE, ARRIVED, INIT, BulkCopies
 from relay.lowering.gpu.matrix import BARRIER_BYTES
 from relay.lowering.gpu.matrix_kernel import MatrixKernel
 from relay.lowering.gpu.matrix_thread import MatrixThread
-from relay.lowering.gpu.teams import EVERYONE
+from relay.lowering.gpu.teams import shuffled
 from relay.lowering.gpu.tiles import GROUPS
 from relay.lowering.gpu.warpgroup_products import GROUP, UNIT, WAIT, GroupProducts, instruction, tied
 from relay.lowering.indices import binary, both, minus, when
@@ -59,12 +59,17 @@ class Slot(NamedTuple):
     def of(b: LoopBuilder, values: Sequence[SSAValue]) -> Slot:
         """Return the slot of the two 32-bit values that a loop carries, the number of the stage and the parity of its
         barrier's phase: the inverse of `values`."""
-        return Slot(*(b.add(arith.IndexCastOp(value, INDEX)).result for value in values))
+        return Slot(*(index_of(b, value) for value in values))
 
 
 def word(b: LoopBuilder, number: Index) -> SSAValue:
     """Return a number in 32 bits, so that LLVM and the assembler compute no upper half."""
     return b.add(arith.IndexCastOp(b.index(number), i32)).result
+
+
+def index_of(b: LoopBuilder, value: SSAValue) -> Index:
+    """Convert a word to an index."""
+    return b.add(arith.IndexCastOp(value, INDEX)).result
 
 
 class Ring(BulkCopies):
@@ -148,21 +153,18 @@ class TurnKernel(MatrixKernel):
         groups = here.below(group, GROUPS)
         when(b, groups, partial(self.consume, ring, block, group, unravel), partial(self.request_copies, ring, block))
 
-    def same_in_warp(self, number: Index) -> Index:
-        """Return `number`, which is equal in all threads of a warp, as read from the first lane by a shuffle: this
-        shows the assembler that it is equal, so that addresses stay in uniform registers and whole warps branch."""
-        b = self.b
-        word = b.add(arith.IndexCastOp(b.index(number), i32)).result
-        numbers = [b.constant(each, i32) for each in (EVERYONE, 0, WARP - 1)]
-        first = b.intrinsic("llvm.nvvm.shfl.sync.idx.i32", [numbers[0], word, *numbers[1:]], i32)
-        return b.add(arith.IndexCastOp(first, INDEX)).result
+    def same_in_warp(self, same: Index) -> Index:
+        """Return the number `same`, which is equal in all threads of a warp, as a shuffle reads it from the first lane:
+        this shows the assembler that it is equal, so that addresses stay in uniform registers and whole warps
+        branch."""
+        return index_of(self.b, shuffled(self.b, "idx", word(self.b, same), 0))
 
     def zero(self) -> Index:
         """Return 0 in a form that the compiler cannot fold: loads whose addresses include it are not hoisted out of the
         loop over tiles."""
         found = self.b.add(llvm.InlineAsmOp(ZERO, "=l", [], [i64], 0, has_side_effects=True)).res
         assert found is not None
-        return self.b.add(arith.IndexCastOp(found, INDEX)).result
+        return index_of(self.b, found)
 
     def request_copies(self, ring: Ring, block: Index) -> None:
         """Emit the work of the third group of four warps, which multiplies nothing: it releases registers, and one of
@@ -201,7 +203,7 @@ class TurnKernel(MatrixKernel):
         slot = [b.select(second, later, b.constant(0, i32)) for later in skipped]
         with b.loop(first, self.m.blocks, GROUPS * self.blocks, carried=[*slot, word(b, other)]) as (item, tiles):
             *slot, parity = tiles.args
-            parity = self.number(parity)
+            parity = index_of(b, parity)
             tile = self.tile_of(ring, item, number)
             self.t = tile.t
             if isinstance(self.t.first_column, int):
@@ -228,17 +230,13 @@ class TurnKernel(MatrixKernel):
             found = units.begin(b.times(now.stage, self.tile.stage_bytes // UNIT), state.args[:count])
             instruction(b, WAIT.format(left=1))
             if not isinstance(step, int):
-                ring.done(self.number(state.args[-1]), b.compare(step, "ne", b.index(0)))
+                ring.done(index_of(b, state.args[-1]), b.compare(step, "ne", b.index(0)))
             state.next = [*found, *ring.after(now, 1).values(b), word(b, now.stage)]
         self.rolled()
         ring.signal(other)
         sums = tied(b, WAIT.format(left=0), state.results[:count])
-        ring.done(self.number(state.results[-1]))
+        ring.done(index_of(b, state.results[-1]))
         return sums, Slot.of(b, state.results[count : count + 2])
-
-    def number(self, value: SSAValue) -> Index:
-        """Convert a word to an index."""
-        return self.b.add(arith.IndexCastOp(value, INDEX)).result
 
     def rolled(self) -> None:
         """Mark the last emitted loop so that the assembler does not unroll it."""
