@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import gcd
 
 import numpy as np
@@ -157,6 +157,11 @@ class Product:
     def borders(self) -> Borders:
         """The positions at which windows reach outside their images."""
         return Borders(self.conv, image_of(self.conv, self.padding))
+
+    def tiled(self, tile: Tile, lanes: int, splits: int = 1, part_lanes: int = 1, bulk: bool = False) -> Matrix:
+        """Return the product divided into tiles; for the other arguments, see `Matrix`."""
+        parts = {field.name: getattr(self, field.name) for field in fields(Product)}
+        return Matrix(**parts, tile=tile, splits=splits, bulk=bulk, lanes=lanes, part_lanes=part_lanes)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ by products with ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import gcd
 
 from xdsl.dialects import arith
@@ -23,7 +23,7 @@ from relay.lowering.gpu.matrix import Matrix, Product
 from relay.lowering.gpu.matrix_kernel import MatrixKernel
 from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.points import PointEmitter
-from relay.lowering.gpu.tiles import CHUNK, Tile
+from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.gpu.warp_products import RoundedProducts, WarpProducts, float_words
 from relay.lowering.indices import below, binary, both, quotient, remainder
 from relay.lowering.scheduling.zero_points import wrapped
@@ -42,12 +42,6 @@ class Pair:
     product: Product
     count: int
     turned: bool
-
-    def tiled(self, tile: Tile, lanes: int) -> Matrix:
-        """Return the description of one product whose result is divided into tiles of the form `tile`; `lanes`: the
-        number of neighbouring elements that a thread stores at once."""
-        parts = {field.name: getattr(self.product, field.name) for field in fields(Product)}
-        return Matrix(**parts, tile=tile, splits=1, bulk=False, lanes=lanes, part_lanes=1)
 
 
 class PairKernel(MatrixKernel):

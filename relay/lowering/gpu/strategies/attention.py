@@ -127,8 +127,8 @@ class OneAttention(Strategy[AttentionSchedule]):
         width = whole(parts.values.product.columns)
         scores, values = Tile(rows, keys, warps, 1, 1), Tile(rows, width, warps, 1, 1)
         weights = parts.values.product.conv.data.value
-        first = Scores(parts.scores, parts.scores.tiled(scores, 1), parts.chain, parts.op.outputs[0], weights)
-        return first, parts.values.tiled(values, lanes)
+        first = Scores(parts.scores, parts.scores.product.tiled(scores, 1), parts.chain, parts.op.outputs[0], weights)
+        return first, parts.values.product.tiled(values, lanes)
 
     def shared(self, warps: int, keys: int) -> int:
         """Return the bytes of a block's shared memory."""

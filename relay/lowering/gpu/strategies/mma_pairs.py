@@ -73,14 +73,14 @@ class MmaPairs(Strategy[PairSchedule]):
         lanes = pick("lanes", powers(widest), widest)
         tile = tile_of(shape, bytes)
         pick.only("block", tile.threads)
-        pick.only("shared", pair.tiled(tile, lanes).shared_bytes)
+        pick.only("shared", pair.product.tiled(tile, lanes).shared_bytes)
         sizes = f"{pair.count} times {product.rows} x {product.columns} x {product.depth}"
         why = f"{product.format.name} {sizes}, {round(options[shape])} clocks, {product.format.says(product.depth)}"
         return decided(pick, PairSchedule, options[shape], why)
 
     def emit(self, emission: Emission, schedule: PairSchedule) -> None:
         b, product = emission.builder, self.pair.product
-        matrix = self.pair.tiled(tile_of(schedule.tile, product.depth * product.format.data), schedule.lanes)
+        matrix = self.pair.product.tiled(tile_of(schedule.tile, product.depth * product.format.data), schedule.lanes)
         factors = [b.flatten(side.value) for side in (product.conv.data, product.conv.kernel)]
         points = PointEmitter(b, emission.fused.producers, schedule.lanes)
         kernel = PairKernel(b, self.pair, matrix, points, factors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -115,15 +115,10 @@ class Products(Strategy[ProductSchedule]):
         """Return the number of blocks of the launch."""
         return matrix.blocks
 
-    def matrix(self, tile: Tile, splits: int, lanes: int, part_lanes: int) -> Matrix:
-        """Return the product divided into tiles."""
-        parts = {field.name: getattr(self.product, field.name) for field in fields(Product)}
-        return Matrix(**parts, tile=tile, splits=splits, bulk=self.bulk, lanes=lanes, part_lanes=part_lanes)
-
     def tiled(self, schedule: ProductSchedule) -> Matrix:
         """Return the product divided into tiles as a schedule says."""
         tile = self.kind(*schedule.tile, *schedule.warps, schedule.stages, schedule.slices)
-        return self.matrix(tile, schedule.splits, schedule.lanes, schedule.part_lanes)
+        return self.product.tiled(tile, schedule.lanes, schedule.splits, schedule.part_lanes, self.bulk)
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[ProductSchedule]:
         m, costs, fold = self.product, kernel.target.costs, self.product.format.fold
@@ -155,7 +150,7 @@ class Products(Strategy[ProductSchedule]):
         blocks = Tuples(*[range(WARP, costs.largest_block + 1, WARP)] * len(launches))
         pick("other_blocks", blocks, tuple(block_of(kernel, total) for total in launches))
         pick.only("block", tile.block)
-        matrix = self.matrix(tile, splits, lanes, part_lanes)
+        matrix = m.tiled(tile, lanes, splits, part_lanes, self.bulk)
         pick.only("shared", matrix.shared_bytes)
         least = (shape, warps, splits, slices) == (best.tile.shape, best.tile.warps, best.splits, best.tile.slices)
         cost = best.cost if least else tile.cost(m.rows, m.columns, m.depth * m.format.data, splits, costs)
