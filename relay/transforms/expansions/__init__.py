@@ -97,12 +97,4 @@ class ExpandNorms(Expand):
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset(norm.EXPANSIONS)
 
 
-@dataclass(frozen=True)
-class ExpandWeights(Expand):
-    """relay.nn.weight_only_dense %x, %w, %s, %z  =>  relay.nn.dense of floats"""
-
-    ROWS: ClassVar[Expansions] = {relay.WeightOnlyDenseOp: matmul.weight_only_dense}
-    REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset(ROWS)
-
-
 PATTERNS: list[type[Legalization]] = [Expand]
