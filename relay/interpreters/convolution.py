@@ -12,7 +12,7 @@ from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.element_types import wider_dtype
 from relay.dialects.layout import Layout
 from relay.interpreters.arithmetic import Dtype
-from relay.interpreters.meaning import Meanings, number, padded
+from relay.interpreters.meaning import Meanings, number, ops_of, padded
 from relay.interpreters.nn import centred, in_layout, matrix_product
 
 ConvTranspose = relay.ConvTransposeNd | qnn.Conv2dTransposeOp
@@ -80,9 +80,6 @@ def sizes(data: Array, kernel: Array) -> list[tuple[int, int]]:
 
 
 MEANINGS: Meanings = {
-    relay.Conv1dOp: conv,
-    relay.Conv3dOp: conv,
-    relay.Conv1dTransposeOp: conv_transpose,
-    relay.Conv2dTransposeOp: conv_transpose,
-    relay.Conv3dTransposeOp: conv_transpose,
+    **dict.fromkeys(ops_of(relay.ConvBase), conv),
+    **dict.fromkeys(ops_of(relay.ConvTransposeBase), conv_transpose),
 }

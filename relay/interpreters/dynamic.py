@@ -12,7 +12,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, elements
 from relay.errors import InvalidArgument
 from relay.interpreters import creation, image, resizing, shape, sort, transform
-from relay.interpreters.meaning import Meaning, Meanings
+from relay.interpreters.meaning import Meaning, Meanings, ops_of
 
 STATIC: Mapping[type[Operation], Meaning] = {
     **creation.MEANINGS,
@@ -34,5 +34,4 @@ def static(op: relay.DynamicOp, *operands: Array) -> Array | tuple[Array, ...]:
     return STATIC[type(found)](found, *operands[: len(found.operands)])
 
 
-OPS = [op for op in relay.Relay.operations if relay.DynamicOp in op.mro()]
-MEANINGS: Meanings = dict.fromkeys(OPS, static)
+MEANINGS: Meanings = dict.fromkeys(ops_of(relay.DynamicOp), static)

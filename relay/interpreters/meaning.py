@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
@@ -19,6 +19,14 @@ Meaning = Callable[..., Array | tuple[Array, ...]]
 
 Meanings = Mapping[type[Operation], Meaning]
 """A mapping from op class to the function that computes such an op's results in numpy."""
+
+Op = TypeVar("Op", bound=Operation)
+
+
+def ops_of(kind: type[Op]) -> list[type[Op]]:
+    """The ops of `relay` that are of the class `kind`."""
+    return [op for op in relay.Relay.operations if issubclass(op, kind)]
+
 
 EXACT = relay.CastOp | relay.ReinterpretOp | relay.ReshapeOp | relay.TransposeOp
 """Ops whose meanings accept elements of any type, including types that numpy lacks."""

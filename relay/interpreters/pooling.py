@@ -9,7 +9,7 @@ import numpy as np
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values
 from relay.interpreters.arithmetic import Int64, code_range, truncating_divide
-from relay.interpreters.meaning import Meanings
+from relay.interpreters.meaning import Meanings, ops_of
 from relay.interpreters.nn import channels_last
 
 
@@ -107,18 +107,9 @@ def adaptive(op: relay.AdaptivePoolOp, data: Array) -> Array:
 
 
 MEANINGS: Meanings = {
-    relay.MaxPool1dOp: channels_last(max_pool),
-    relay.MaxPool2dOp: channels_last(max_pool),
-    relay.MaxPool3dOp: channels_last(max_pool),
-    relay.AvgPool1dOp: channels_last(avg_pool),
-    relay.AvgPool2dOp: channels_last(avg_pool),
-    relay.AvgPool3dOp: channels_last(avg_pool),
+    **dict.fromkeys(ops_of(relay.MaxPoolBase), channels_last(max_pool)),
+    **dict.fromkeys(ops_of(relay.AvgPoolBase), channels_last(avg_pool)),
     relay.GlobalMaxPool2dOp: channels_last(global_max_pool),
     relay.GlobalAvgPool2dOp: channels_last(global_avg_pool),
-    relay.AdaptiveMaxPool1dOp: channels_last(adaptive),
-    relay.AdaptiveMaxPool2dOp: channels_last(adaptive),
-    relay.AdaptiveMaxPool3dOp: channels_last(adaptive),
-    relay.AdaptiveAvgPool1dOp: channels_last(adaptive),
-    relay.AdaptiveAvgPool2dOp: channels_last(adaptive),
-    relay.AdaptiveAvgPool3dOp: channels_last(adaptive),
+    **dict.fromkeys(ops_of(relay.AdaptivePoolOp), channels_last(adaptive)),
 }

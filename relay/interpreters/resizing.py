@@ -17,7 +17,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values
 from relay.dialects.relay.image import CROP
 from relay.interpreters.arithmetic import Int64
-from relay.interpreters.meaning import Meanings
+from relay.interpreters.meaning import Meanings, ops_of
 from relay.interpreters.nn import channels_last
 
 HALF = Fraction(1, 2)
@@ -168,8 +168,6 @@ def spatial(op: relay.ResizeOp | relay.UpsampleOp, data: Array) -> Array:
 
 
 MEANINGS: Meanings = {
-    relay.Resize1dOp: channels_last(spatial),
-    relay.Resize3dOp: channels_last(spatial),
-    relay.UpsamplingOp: channels_last(spatial),
-    relay.Upsampling3dOp: channels_last(spatial),
+    **dict.fromkeys(ops_of(relay.ResizeOp), channels_last(spatial)),
+    **dict.fromkeys(ops_of(relay.UpsampleOp), channels_last(spatial)),
 }

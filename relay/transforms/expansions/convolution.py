@@ -19,6 +19,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, ints, scalar_attr
 from relay.dialects.layout import Layout
 from relay.dialects.op import TensorOp, shape, tensor
+from relay.interpreters.meaning import ops_of
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.rearrange import padded
 from relay.transforms.expansions.steps import Expansions, relaid
@@ -211,7 +212,5 @@ def in_turns(new: Expansion, sums: SSAValue, axes: Sequence[Phases], groups: int
 EXPANSIONS: Expansions = {
     relay.Conv1dOp: conv1d,
     relay.Conv3dOp: conv3d,
-    relay.Conv1dTransposeOp: conv_transpose,
-    relay.Conv2dTransposeOp: conv_transpose,
-    relay.Conv3dTransposeOp: conv_transpose,
+    **dict.fromkeys(ops_of(relay.ConvTransposeBase), conv_transpose),
 }

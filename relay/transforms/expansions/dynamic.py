@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.interpreters.dynamic import OPS
+from relay.interpreters.meaning import ops_of
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions
 
@@ -20,4 +20,4 @@ def static(new: Expansion, op: relay.DynamicOp) -> Sequence[SSAValue] | None:
     return found.results
 
 
-EXPANSIONS: Expansions = dict.fromkeys(OPS, static)
+EXPANSIONS: Expansions = dict.fromkeys(ops_of(relay.DynamicOp), static)

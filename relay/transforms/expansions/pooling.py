@@ -8,31 +8,14 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values, ints, scalar_attr
-from relay.dialects.layout import Layout
-from relay.dialects.op import TensorOp, is_code, shape, tensor
+from relay.dialects.op import is_code, shape, tensor
+from relay.interpreters.meaning import ops_of
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.rearrange import padded
-from relay.transforms.expansions.steps import Expansions, relaid
+from relay.transforms.expansions.steps import Expansions, channels_last, finish
 
-POOLS: dict[tuple[bool, int], type[TensorOp]] = {
-    (True, 1): relay.MaxPool1dOp,
-    (True, 2): relay.MaxPool2dOp,
-    (True, 3): relay.MaxPool3dOp,
-    (False, 1): relay.AvgPool1dOp,
-    (False, 2): relay.AvgPool2dOp,
-    (False, 3): relay.AvgPool3dOp,
-}
+POOLS = {(issubclass(op, relay.MaxPoolBase), len(op.SPATIAL)): op for op in ops_of(relay.PoolOp)}
 """The pooling op for each (is maximum, number of spatial axes)."""
-
-
-def channels_last(new: Expansion, op: relay.SpatialOp) -> SSAValue:
-    """The data as [n, spatial..., c]."""
-    return relaid(new, op.data, op.axes, Layout.parse(f"N{op.SPATIAL}C"))
-
-
-def finish(new: Expansion, op: relay.SpatialOp, result: SSAValue) -> SSAValue:
-    """Convert [n, spatial..., c] to the op's layout."""
-    return relaid(new, result, Layout.parse(f"N{op.SPATIAL}C"), op.axes)
 
 
 def pool(new: Expansion, op: relay.PoolOp) -> SSAValue | None:
@@ -126,14 +109,8 @@ def mean(new: Expansion, total: SSAValue, count: Array) -> SSAValue:
 
 EXPANSIONS: Expansions = {
     **dict.fromkeys(POOLS.values(), pool),
-    relay.GlobalMaxPool2dOp: global_pool,
-    relay.GlobalAvgPool2dOp: global_pool,
-    relay.AdaptiveMaxPool1dOp: adaptive,
-    relay.AdaptiveMaxPool2dOp: adaptive,
-    relay.AdaptiveMaxPool3dOp: adaptive,
-    relay.AdaptiveAvgPool1dOp: adaptive,
-    relay.AdaptiveAvgPool2dOp: adaptive,
-    relay.AdaptiveAvgPool3dOp: adaptive,
+    **dict.fromkeys(ops_of(relay.GlobalPool2dOp), global_pool),
+    **dict.fromkeys(ops_of(relay.AdaptivePoolOp), adaptive),
 }
 KEPT = frozenset(POOLS.values())
 """Pooling ops that their expansion leaves unchanged if they are in the plain form for which there is a lowering:

@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.layout import Layout
 from relay.dialects.op import rank, shape
+from relay.interpreters.meaning import ops_of
 from relay.interpreters.resizing import Rule, outside, rule_of, taps
 from relay.transforms.expansion import Expansion
-from relay.transforms.expansions.steps import Expansions, relaid
+from relay.transforms.expansions.steps import Expansions, channels_last, finish
 
 
 def resize(new: Expansion, data: SSAValue, sizes: Sequence[int], rule: Rule) -> SSAValue:
@@ -58,29 +58,21 @@ def repeated(new: Expansion, data: SSAValue, axis: int, times: int) -> SSAValue:
     return new.reshape(new.broadcast(single, wanted), [*dims[:axis], dims[axis] * times, *dims[axis + 1 :]])
 
 
-def spatial(new: Expansion, op: relay.ResizeOp | relay.UpsampleOp) -> SSAValue:
+def spatial(new: Expansion, op: relay.ResizeOp | relay.UpsampleOp | relay.Resize2dOp) -> SSAValue:
     """relay.image.resize3d, relay.nn.upsampling %x  =>  for each axis relay.take of %x, times weights, added"""
-    last = Layout.parse(f"N{op.SPATIAL}C")
     sizes = op.axes.sizes(shape(op.result))
-    data = relaid(new, op.data, op.axes, last)
-    return relaid(new, resize(new, data, [sizes[letter] for letter in op.SPATIAL], rule_of(op)), last, op.axes)
+    data = resize(new, channels_last(new, op), [sizes[letter] for letter in op.SPATIAL], rule_of(op))
+    return finish(new, op, data)
 
 
 def resize2d(new: Expansion, op: relay.Resize2dOp) -> SSAValue | None:
     """relay.image.resize2d %x  =>  for each axis relay.take of %x, times weights, added; unchanged unless the op has a
     `coordinate_transformation_mode`"""
-    if op.coordinate_transformation_mode is None:
-        return None
-    layout, last = Layout.parse(op.layout.data), Layout.parse("NHWC")
-    sizes = layout.sizes(shape(op.result))
-    data = relaid(new, op.data, layout, last)
-    return relaid(new, resize(new, data, [sizes["H"], sizes["W"]], rule_of(op)), last, layout)
+    return None if op.coordinate_transformation_mode is None else spatial(new, op)
 
 
 EXPANSIONS: Expansions = {
-    relay.Resize1dOp: spatial,
     relay.Resize2dOp: resize2d,
-    relay.Resize3dOp: spatial,
-    relay.UpsamplingOp: spatial,
-    relay.Upsampling3dOp: spatial,
+    **dict.fromkeys(ops_of(relay.ResizeOp), spatial),
+    **dict.fromkeys(ops_of(relay.UpsampleOp), spatial),
 }

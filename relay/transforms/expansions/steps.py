@@ -30,3 +30,13 @@ def relaid(new: Expansion, x: SSAValue, source: Layout, target: Layout) -> SSAVa
 def reduced(new: Expansion, kind: type[relay.ReduceOp], x: SSAValue, axes: Sequence[int]) -> SSAValue:
     """A reduction of x over the axes, which are kept with size 1."""
     return new.value(kind, x, properties={"axis": ints(axes), "keepdims": IntegerAttr.from_bool(True)})
+
+
+def channels_last(new: Expansion, op: relay.SpatialOp) -> SSAValue:
+    """The data as [n, spatial..., c]."""
+    return relaid(new, op.data, op.axes, Layout.parse(f"N{op.SPATIAL}C"))
+
+
+def finish(new: Expansion, op: relay.SpatialOp, result: SSAValue) -> SSAValue:
+    """Convert [n, spatial..., c] to the op's layout."""
+    return relaid(new, result, Layout.parse(f"N{op.SPATIAL}C"), op.axes)
