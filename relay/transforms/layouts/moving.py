@@ -113,37 +113,21 @@ class Mover:
         result = self.move(value, [("reshape", wide), *steps(wide, source, target)], at)
         return self.move(result, [("reshape", narrowed(shape(result)))], at)
 
-    def parameter(
-        self, value: SSAValue, axis: int, source: Layout, target: Layout, at: Operation
-    ) -> tuple[SSAValue, int]:
-        """Convert a parameter of a tensor (a scalar, a vector along `axis`, or a value that broadcasts against the
-        tensor) from the layout `source` to `target`; return it with the axis of a vector in `target`, or -1."""
-        if rank(value) == 0:
-            return value, -1
-        if rank(value) == 1 and not source.split and not target.split:
-            return value, target.index(source.axes[axis])
-        wide = spread(shape(value), axis, len(source.axes))
-        result = self.move(value, [("reshape", wide), *steps(wide, source, target)], at)
-        if prod(shape(result)) == 1:
-            return self.move(result, [("reshape", ())], at), -1
-        if (where := along(shape(result))) is None:
-            return result, -1
-        return self.move(result, [("reshape", (prod(wide),))], at), where
 
-
-def attribute(array: Array, axis: int, source: Layout, target: Layout) -> tuple[Array, int]:
-    """Convert the elements of an attribute (a scalar, a vector along `axis`, or an array that broadcasts against a
-    tensor) from the layout `source` to `target`; return them with the axis of a vector in `target`, or -1."""
-    if array.ndim == 0:
-        return array, -1
-    if array.ndim == 1 and not source.split and not target.split:
-        return array, target.index(source.axes[axis])
-    wide = spread(array.shape, axis, len(source.axes))
-    result = moved(array.reshape(wide), steps(wide, source, target))
-    if result.size == 1:
-        return result.reshape(()), -1
-    where = along(result.shape)
-    return (result, -1) if where is None else (result.reshape(-1), where)
+def of_parameter(dims: Sequence[int], axis: int, source: Layout, target: Layout) -> tuple[list[Step], int]:
+    """The reshapes and transposes that convert a parameter of a tensor, which has the shape `dims` (a scalar, a vector
+    along `axis`, or an array that broadcasts against the tensor), from the layout `source` to `target`; and the axis of
+    a vector in `target`, or -1."""
+    if not dims:
+        return [], -1
+    if len(dims) == 1 and not source.split and not target.split:
+        return [], target.index(source.axes[axis])
+    wide = spread(dims, axis, len(source.axes))
+    result, changes = target.dims(source.sizes(wide)), [("reshape", wide), *steps(wide, source, target)]
+    if prod(result) == 1:
+        return [*changes, ("reshape", ())], -1
+    where = along(result)
+    return (changes, -1) if where is None else ([*changes, ("reshape", (prod(wide),))], where)
 
 
 def _label(constant: relay.ConstantOp) -> str:

@@ -22,7 +22,7 @@ from relay.transforms.layouts.axes import (
     reduced,
     whole,
 )
-from relay.transforms.layouts.moving import Mover, attribute, spread
+from relay.transforms.layouts.moving import Mover, moved, of_parameter, spread
 
 Get = Callable[[SSAValue, Layout], SSAValue]
 """Returns a value in the given layout."""
@@ -181,17 +181,15 @@ class Rules:
         known, target = self.axes.of[op.results[0]], self.target(op.results[0])
         axis, where, operands = axis_of(axis_property(op), len(known.axes), op.name), -1, list[SSAValue]()
         for name, numbers in along_axis(op):
+            changes, place = of_parameter(dims_of(numbers), axis, known, target)
             if isinstance(numbers, SSAValue):
                 numbers = get(numbers, self.axes.of[numbers]) if numbers in self.axes.of else numbers
-                value, place = mover.parameter(numbers, axis, known, target, op)
-                operands.append(value)
-            else:
-                old = to_numpy(numbers)
-                array, place = attribute(old, axis, known, target)
-                if array is not old:
-                    properties[name] = (
-                        elements(array) if array.ndim else scalar_attr(array.item(), element_type(array.dtype))
-                    )
+                operands.append(mover.move(numbers, changes, op))
+            elif changes:
+                array = moved(to_numpy(numbers), changes)
+                properties[name] = (
+                    elements(array) if array.size > 1 else scalar_attr(array.item(), element_type(array.dtype))
+                )
             where = max(where, place)
         properties["axis"] = IntegerAttr(where, i64)
         values = [get(op.operands[0], target), *operands]
