@@ -25,10 +25,12 @@ class Legalize(TargetPass):
     establishes = ("legal", "no-qnn")
     invalidates = ("folded",)
     why = "lowers every dialect to the ops that have a lowering"
+    DIALECTS: ClassVar[tuple[str, ...] | None] = None
+    """The dialects whose patterns are applied; None for every one in use."""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
-        return legal(op)
+        return legal(op, cls.DIALECTS)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        legalize(ctx, op, self.target(op))
+        legalize(ctx, op, self.target(op), self.DIALECTS)
