@@ -3,17 +3,22 @@ product, and slices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, elements, to_numpy
-from relay.dialects.op import DYNAMIC, shape
+from relay.dialects.op import DYNAMIC, shape, tensor
 from relay.errors import InvalidArgument
+from relay.passes import Pass
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion, known_numbers
 from relay.transforms.legalization import blocks_of
@@ -21,25 +26,38 @@ from relay.transforms.legalization import blocks_of
 Product = relay.Conv2dOp | qnn.Conv2dOp | relay.DenseOp | qnn.DenseOp
 
 
-def combine(module: ModuleOp, key: Callable[[Operation], Hashable | None], axis: int, least: int, where: str) -> None:
-    """Merge the products that have equal keys, if there are at least `least`; `axis` is the axis of a product's result
-    along which its outputs (channels or units) lie."""
-    if least < 2:
-        raise InvalidArgument(where, f"min_num_branches is {least}", "it is at least 2")
-    for block in blocks_of(module):
-        for branches in branches_of(block, key):
-            if len(branches) >= least:
-                join(branches, axis)
-    erase_dead(module.walk())
+@dataclass(frozen=True)
+class CombineParallel(Pass):
+    """Merges the products with equal keys, if there are at least `min_num_branches` of them."""
 
+    opt_level = 4
+    invalidates = ()
+    AXIS: ClassVar[int]
+    """The axis of a product's result along which its outputs (channels or units) lie."""
+    min_num_branches: int = 3
 
-def branches_of(block: Block, key: Callable[[Operation], Hashable | None]) -> list[list[Product]]:
-    """The products of a block grouped by key, in program order."""
-    found: dict[Hashable, list[Product]] = {}
-    for op in block.ops:
-        if isinstance(op, Product) and (known := key(op)) is not None:
-            found.setdefault(known, []).append(op)
-    return list(found.values())
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.min_num_branches < 2:
+            raise InvalidArgument(self.name, f"min_num_branches is {self.min_num_branches}", "it is at least 2")
+        for block in blocks_of(op):
+            for branches in self.branches(block):
+                if len(branches) >= self.min_num_branches:
+                    join(branches, self.AXIS)
+        erase_dead(op.walk())
+
+    def branches(self, block: Block) -> list[list[Product]]:
+        """The products of a block grouped by key, in program order."""
+        found: dict[Hashable, list[Product]] = {}
+        for op in block.ops:
+            if isinstance(op, Product) and kernel_numbers(op) is not None and (key := self.key(op)) is not None:
+                same = frozenset((name, attr) for name, attr in op.properties.items() if name != "kernel_scale")
+                found.setdefault((type(op), op.data, same, tensor(op.kernel).element_type, key), []).append(op)
+        return list(found.values())
+
+    @abstractmethod
+    def key(self, op: Product) -> Hashable | None:
+        """What must be equal for products that can be merged, besides data, properties and types; None if the product
+        cannot be merged."""
 
 
 def kernel_numbers(op: Product) -> Array | None:
