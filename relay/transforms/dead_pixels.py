@@ -24,8 +24,6 @@ from relay.transforms.legalization import blocks_of
 Steps = tuple[int, int]
 """The strides in which rows and columns of an image are read, starting at the first."""
 ALL: Steps = (1, 1)
-AXES = (-3, -2)
-"""The axes of rows and columns in NHWC data."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +166,6 @@ class Thin:
         if factors == [1, 1]:
             return now
         dims = shape(now)
-        strides = [1] * len(dims)
-        for axis, factor in zip(AXES, factors, strict=True):
-            if factor > 1:
-                strides[axis] = factor
+        strides = [1, *factors, 1][-len(dims) :]  # the operand may lack leading axes, which it broadcasts along
         bounds = {"begin": ints([0] * len(dims)), "end": ints(list(dims)), "strides": ints(strides)}
         return inserted(before, relay.StridedSliceOp, [now], bounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -31,10 +32,8 @@ def fraction() -> tuple[list[int], list[int]]:
     """
     above, below = [2 * DEPTH + 1], [1]
     for level in reversed(range(DEPTH)):
-        shifted = [0, *below]
-        width = max(len(above), len(shifted))
-        padded = [(row[i] if i < len(row) else 0) for row in (above, shifted) for i in range(width)]
-        above, below = [(2 * level + 1) * a + b for a, b in zip(padded[:width], padded[width:], strict=True)], above
+        pairs = zip_longest(above, [0, *below], fillvalue=0)
+        above, below = [(2 * level + 1) * a + b for a, b in pairs], above
     return below, above
 
 

@@ -32,7 +32,7 @@ from relay.interpreters import evaluate
 from relay.symbols import SYMBOLS, Symbol
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import constant_before, inserted
-from relay.transforms.linear import is_linear_in
+from relay.transforms.linear import is_linear_in, on_a_line
 from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
 
@@ -214,9 +214,7 @@ class Growing:
             if not all(map(np.array_equal, arrays, firsts)):
                 return False
         elif not all(np.array_equal(each, arrays[0]) for each in arrays):
-            least, less, last = (each.astype(np.int64) for each in arrays)
-            steps = self.pasts[0] - self.pasts[-1]
-            if arrays[0].dtype.kind != "i" or (least != last + (last - less) * steps).any():
+            if arrays[0].dtype.kind != "i" or not on_a_line(np.stack(arrays), self.pasts):
                 return False
             self.varied.add(result)
         self.known[result] = arrays

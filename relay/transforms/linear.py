@@ -94,7 +94,7 @@ class _Computed:
         assert last is not None
         for results in zip(*(op.results for op in there), strict=True):
             dims = [np.array(shape(value)) for value in results]
-            if not _alike(dims) or not _on_a_line(np.stack(dims), self.sizes[-len(dims) :]):
+            if not _alike(dims) or not on_a_line(np.stack(dims), self.sizes[-len(dims) :]):
                 return False
         measures = isinstance(last, relay.MeasureOp)
         if not measures and not all(value in self.varied or value in self.fixed for value in last.operands):
@@ -144,10 +144,10 @@ class _Computed:
         compared; in addition, the last two arrays must be equal where they overlap, unless `sums`: the op is an
         addition, subtraction, concatenation or stack."""
         if _alike(arrays):
-            return _on_a_line(np.stack(arrays), self.sizes)
+            return on_a_line(np.stack(arrays), self.sizes)
         least, less = (tuple(map(slice, each.shape)) for each in (arrays[0], arrays[-2]))
         common = np.stack([each[least] for each in arrays])
-        return _on_a_line(common, self.sizes) and (sums or bool((arrays[-1][less] == arrays[-2]).all()))
+        return on_a_line(common, self.sizes) and (sums or bool((arrays[-1][less] == arrays[-2]).all()))
 
 
 def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> bool:
@@ -158,7 +158,7 @@ def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> b
     results = [fold.result for fold in row if fold.result is not None]
     if len(arrays) < len(row[0].numbers) or (results and not _alike(results)):
         return False
-    if not all(_on_a_line(each, sizes) for each in (*arrays, *([np.stack(results)] if results else []))):
+    if not all(on_a_line(each, sizes) for each in (*arrays, *([np.stack(results)] if results else []))):
         return False
     differ = [place for place, each in enumerate(arrays) if (each != each[0]).any()]
     if issubclass(kind, relay.DynStridedSliceOp):
@@ -191,7 +191,7 @@ def _alike(arrays: Sequence[Array]) -> bool:
     return len({each.shape for each in arrays}) == 1
 
 
-def _on_a_line(rows: Array, sizes: Sequence[int]) -> bool:
+def on_a_line(rows: Array, sizes: Sequence[int]) -> bool:
     """Whether the elements of `rows`, which has a row for each of `sizes`, are linear in the size: the first row must
     equal the extrapolation of the last two (`_at`), exactly if they are integers. True for a single row."""
     if len(rows) == 1:

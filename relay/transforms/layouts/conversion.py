@@ -6,15 +6,14 @@ costs almost nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from math import prod
 
-from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from relay.dialects import relay
 from relay.dialects.layout import Layout, steps
-from relay.dialects.op import shape, tensor
+from relay.dialects.op import shape
+from relay.transforms.fusion import volume
 from relay.transforms.layouts.axes import Axes, Imaging
 from relay.transforms.layouts.min_cut import ENDLESS, Cut
 from relay.transforms.layouts.moving import Mover
@@ -31,9 +30,7 @@ def cost(value: SSAValue, source: Layout, target: Layout) -> int:
         return 0
     if not any(kind == "transpose" for kind, _ in steps(shape(value), source, target)):
         return REGROUPED
-    element = tensor(value).element_type
-    bits = element.bitwidth if isinstance(element, FixedBitwidthType) else 64
-    return REGROUPED + bits * prod(max(size, 1) for size in shape(value))
+    return REGROUPED + volume(value)
 
 
 def convert_block(block: Block, wanted: Layout, pinned: Callable[[Imaging], bool], kept: Collection[Operation]) -> bool:
