@@ -20,6 +20,7 @@ from relay.dialects.attributes import Array, elements, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, real, scale_attr
 from relay.interpreters.arithmetic import quantize_multiplier, quantize_multipliers, round_away
+from relay.quantize.fused_sums import Stays
 from relay.quantize.layers import channel_axis, clamp_bounds, constant_before, is_float
 from relay.quantize.parameters import FIXED, Parameters, dtype_of_element
 from relay.quantize.rules import BINARY, mean_of, same_scale
@@ -29,33 +30,20 @@ FLOAT_MAX = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
-    """The replacement of a float op: the new ops, in order. The last op's result is the new value, or `value` if there
-    are no ops."""
-
-    ops: list[Operation]
-    value: SSAValue
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The reason why an op stays in float."""
-
-    op: Operation
-    why: str
-
-
-Result = Folded | Refused
-
-
-@dataclass(frozen=True, slots=True)
 class Target:
     """The quantized result that is wanted: its `qnn.quantize`, its parameters and its clamp."""
 
     quantize: qnn.QuantizeOp
     codes: Parameters
-    bounds: tuple[float, float] | None
+    new: list[Operation]
+    """The ops that compute the result, in order."""
+    bounds: tuple[float, float] | None = None
     """The bounds of a clamp before the quantization, as real numbers."""
+
+    def add(self, op: TensorOp) -> SSAValue:
+        """Append an op to the new ones, and return its result."""
+        self.new.append(op)
+        return op.results[0]
 
     def limits(self) -> tuple[int, int]:
         """The lowest and highest quantized value that the clamp lets through (TFLite's
@@ -96,28 +84,29 @@ def source(value: SSAValue) -> tuple[SSAValue, Parameters] | None:
     return None
 
 
-def fold(quantize: qnn.QuantizeOp) -> Result:
-    """Integer ops that compute the result of a `qnn.quantize` without floats, or the reason why there are none."""
+def fold(quantize: qnn.QuantizeOp, new: list[Operation]) -> SSAValue:
+    """Append to `new` the integer ops that compute the result of a `qnn.quantize` without floats, and return their
+    result. Raises Stays, with the reason, if there are none."""
     target = parameters_of(quantize, quantize.result)
     last = quantize.input.owner
     if target is None or not isinstance(last, Operation):
-        return Refused(quantize, "it quantises what is not computed here, or per axis")
+        raise Stays(quantize, "it quantises what is not computed here, or per axis")
     if isinstance(last, qnn.DequantizeOp):
-        return rescaled(Target(quantize, target, None), last.input, parameters_of(last, last.input))
+        return rescaled(Target(quantize, target, new), last.input, parameters_of(last, last.input))
     bounds = clamp_bounds(last)
     if bounds is not None:
         if (read := source(last.operands[0])) is not None:
-            return rescaled(Target(quantize, target, bounds), *read)
+            return rescaled(Target(quantize, target, new, bounds), *read)
         inner = last.operands[0].owner
         if not isinstance(inner, Operation):
-            return Refused(last, "its operand is no dequantised code")
+            raise Stays(last, "its operand is no dequantised code")
         if not last.operands[0].has_one_use():
-            return Refused(inner, "its result is used without the clamp, too")
-        return _fold(inner, Target(quantize, target, bounds))
-    return _fold(last, Target(quantize, target, None))
+            raise Stays(inner, "its result is used without the clamp, too")
+        return _fold(inner, Target(quantize, target, new, bounds))
+    return _fold(last, Target(quantize, target, new))
 
 
-def _fold(op: Operation, target: Target) -> Result:
+def _fold(op: Operation, target: Target) -> SSAValue:
     if isinstance(op, relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp):
         return layer(op, target)
     if isinstance(op, relay.DivideOp | relay.MultiplyOp) and isinstance(total := op.lhs.owner, relay.SumOp):
@@ -126,24 +115,24 @@ def _fold(op: Operation, target: Target) -> Result:
     if isinstance(op, BINARY):
         return binary(op, target)
     if target.bounds is not None:
-        return Refused(op, f"a clamp after {op.name} has no form on codes")
+        raise Stays(op, f"a clamp after {op.name} has no form on codes")
     if (function := CURVES.get(type(op))) is not None:
         return function(op, target)
     if same_scale(op):
         return moved(op, target)
-    return Refused(op, f"{op.name} has no form on codes")
+    raise Stays(op, f"{op.name} has no form on codes")
 
 
-def rescaled(target: Target, codes: SSAValue, found: Parameters | None) -> Result:
+def rescaled(target: Target, codes: SSAValue, found: Parameters | None) -> SSAValue:
     """qnn.quantize (clamp? (qnn.dequantize %x))  =>  qnn.requantize %x, or just %x"""
     quantize = target.quantize
     if found is None:
-        return Refused(quantize, "its operand has a scale per axis")
+        raise Stays(quantize, "its operand has a scale per axis")
     wide = "int16" in (found.dtype, target.codes.dtype) and found.dtype != target.codes.dtype
     if found.dtype not in ("int8", "uint8", "int16") or wide:
-        return Refused(quantize, f"there is no form from {found.dtype} to {target.codes.dtype}")
+        raise Stays(quantize, f"there is no form from {found.dtype} to {target.codes.dtype}")
     if found == target.codes and target.limits() == (found.low, found.high):
-        return Folded([], codes)
+        return codes
     ratio = float(np.float64(found.scale) / np.float64(target.codes.scale))
     if target.bounds is not None:
         ratio = float(np.float32(found.scale) / np.float32(target.codes.scale))
@@ -155,32 +144,32 @@ def rescaled(target: Target, codes: SSAValue, found: Parameters | None) -> Resul
         **target.clamped(),
         "out_dtype": target.codes.element,
     }
-    return Folded([qnn.RequantizeOp.make([codes], properties, like=quantize)], codes)
+    return target.add(qnn.RequantizeOp.make([codes], properties, like=quantize))
 
 
-def layer(op: relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp, target: Target) -> Result:
+def layer(op: relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp, target: Target) -> SSAValue:
     """qnn.quantize (clamp? (bias_add? (conv (dequantize %x), (dequantize %w)), (dequantize %b)))  =>
     qnn.requantize (bias_add? (qnn.conv %x, %w), %b)"""
     bias = op if isinstance(op, relay.BiasAddOp) else None
     anchor = op.data.owner if isinstance(op, relay.BiasAddOp) else op
     if not isinstance(anchor, relay.Conv2dOp | relay.DenseOp) or not is_float(anchor.data):
-        return Refused(op, "it adds a bias to something else than a convolution or product")
+        raise Stays(op, "it adds a bias to something else than a convolution or product")
     if bias is not None and not anchor.result.has_one_use():
-        return Refused(anchor, "its result is used without the bias, too")
+        raise Stays(anchor, "its result is used without the bias, too")
     if bias is not None and bias.axis.value.data % rank(bias.data) != rank(bias.data) - 1:
-        return Refused(bias, "its bias does not lie along the channels")
+        raise Stays(bias, "its bias does not lie along the channels")
     data, kernel = source(anchor.data), kernel_source(anchor)
     if data is None or kernel is None:
-        return Refused(anchor, "its data or its kernel are no codes, or its kernel's codes are not per output channel")
+        raise Stays(anchor, "its data or its kernel are no codes, or its kernel's codes are not per output channel")
     codes, found = data
     if found.dtype != target.codes.dtype:
-        return Refused(anchor, f"its data are {found.dtype}, its result is {target.codes.dtype}")
+        raise Stays(anchor, f"its data are {found.dtype}, its result is {target.codes.dtype}")
     weights, scales, zero_point = kernel
     vector = None
     if bias is not None:
         vector = bias_source(bias, found, scales)
         if vector is None:
-            return Refused(anchor, "its bias has another scale than its sums")
+            raise Stays(anchor, "its bias has another scale than its sums")
     wide = found.dtype == "int16"
     properties: Properties = {name: value for name, value in anchor.properties.items()}
     properties |= {
@@ -190,19 +179,15 @@ def layer(op: relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp, target: Target) 
         "kernel_zero_point": number(zero_point),
         "out_dtype": i64 if wide else i32,
     }
-    ops: list[Operation] = []
-    if isinstance(anchor, relay.Conv2dOp):
-        ops.append(qnn.Conv2dOp.make([codes, weights], properties, like=anchor))
-    else:
-        ops.append(qnn.DenseOp.make([codes, weights], properties, like=anchor))
-    if vector is not None:
-        ops.append(relay.BiasAddOp.make([ops[-1].results[0], vector], like=bias))
     dense = isinstance(anchor, relay.DenseOp)
-    ops.append(requantized(ops[-1].results[0], found, scales, target, dense))
-    return Folded(ops, codes)
+    kind = qnn.DenseOp if dense else qnn.Conv2dOp
+    sums = target.add(kind.make([codes, weights], properties, like=anchor))
+    if vector is not None:
+        sums = target.add(relay.BiasAddOp.make([sums, vector], like=bias))
+    return requantized(sums, found, scales, target, dense)
 
 
-def requantized(sums: SSAValue, data: Parameters, scales: Array, target: Target, dense: bool) -> Operation:
+def requantized(sums: SSAValue, data: Parameters, scales: Array, target: Target, dense: bool) -> SSAValue:
     """Requantize sums of products of `data` and weights with these `scales`, in the arithmetic of TFLite's kernels:
     scales are multiplied in float64, but in float32 for uint8 convolutions. `dense`: whether the op is a matrix
     product."""
@@ -221,7 +206,7 @@ def requantized(sums: SSAValue, data: Parameters, scales: Array, target: Target,
     if dense:
         exact = FloatAttr(float(reals[0]), f64) if reals.size == 1 else elements(reals, label="real_multiplier")
         properties |= {"rounding": StringAttr("f64_away"), "real_multiplier": exact}
-    return qnn.RequantizeOp.make([sums], properties, like=target.quantize)
+    return target.add(qnn.RequantizeOp.make([sums], properties, like=target.quantize))
 
 
 def kernel_source(anchor: relay.Conv2dOp | relay.DenseOp) -> tuple[SSAValue, Array, int] | None:
@@ -260,14 +245,14 @@ def bias_source(bias: relay.BiasAddOp, data: Parameters, scales: Array) -> SSAVa
     return op.input if tensor(op.input).element_type == (i64 if data.dtype == "int16" else i32) else None
 
 
-def binary(op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, target: Target) -> Result:
+def binary(op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, target: Target) -> SSAValue:
     """qnn.quantize (clamp? (op (dequantize %a), (dequantize %b)))  =>  qnn.op %a, %b"""
     lhs, rhs = source(op.lhs), source(op.rhs)
     if lhs is None or rhs is None:
-        return Refused(op, "an operand is no dequantised code of one scale")
+        raise Stays(op, "an operand is no dequantised code of one scale")
     a, b, out = lhs[1], rhs[1], target.codes
     if not a.dtype == b.dtype == out.dtype:
-        return Refused(op, f"its codes are {a.dtype}, {b.dtype} and {out.dtype}")
+        raise Stays(op, f"its codes are {a.dtype}, {b.dtype} and {out.dtype}")
     properties: Properties = {
         "lhs_scale": real(a.scale),
         "lhs_zero_point": number(a.zero_point),
@@ -280,7 +265,7 @@ def binary(op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, target: Target
     if isinstance(op, relay.MultiplyOp):
         ratio = float(np.float32(a.scale) * np.float32(b.scale) / np.float32(out.scale))
         properties |= multiplier_attrs(quantize_multiplier(ratio))
-        return Folded([qnn.MulOp.make(operands, properties, like=op)], operands[0])
+        return target.add(qnn.MulOp.make(operands, properties, like=op))
     left = 15 if out.dtype == "int16" else 20
     twice = np.float64(2 * max(np.float32(a.scale), np.float32(b.scale)))
     last = float(twice / np.float64(np.float32(1 << left) * np.float32(out.scale)))
@@ -289,16 +274,16 @@ def binary(op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, target: Target
         attrs = multiplier_attrs(quantize_multiplier(float(np.float64(found.scale) / twice)))
         properties |= {f"{side}_{name}": attr for name, attr in attrs.items()}
     kind = qnn.AddOp if isinstance(op, relay.AddOp) else qnn.SubtractOp
-    return Folded([kind.make(operands, properties, like=op)], operands[0])
+    return target.add(kind.make(operands, properties, like=op))
 
 
-def mean(op: Operation, total: relay.SumOp, target: Target) -> Result:
+def mean(op: Operation, total: relay.SumOp, target: Target) -> SSAValue:
     """qnn.quantize (sum (dequantize %x) / count)  =>  qnn.mean %x"""
     if (read := source(total.input)) is None:
-        return Refused(total, "its operand is no dequantised code of one scale")
+        raise Stays(total, "its operand is no dequantised code of one scale")
     codes, found = read
     if found.dtype != target.codes.dtype or found.dtype == "int16":
-        return Refused(total, f"there is no mean from {found.dtype} to {target.codes.dtype}")
+        raise Stays(total, f"there is no mean from {found.dtype} to {target.codes.dtype}")
     count = prod(shape(total.input)[axis] for axis in total.axes())
     ratio = float(np.float64(found.scale) / np.float64(target.codes.scale))
     multiplier, shift = quantize_multiplier(ratio)
@@ -311,19 +296,19 @@ def mean(op: Operation, total: relay.SumOp, target: Target) -> Result:
         **target.output(),
         **multiplier_attrs(((multiplier << doublings) // count, shift - doublings)),
     }
-    new = qnn.MeanOp.make([codes], properties, like=op)
+    result = target.add(qnn.MeanOp.make([codes], properties, like=op))
     if target.bounds is None:
-        return Folded([new], codes)
+        return result
     low, high = (scalar_attr(bound, target.codes.element) for bound in target.limits())
-    return Folded([new, relay.ClipOp.make([new.result], {"a_min": low, "a_max": high}, like=op)], codes)
+    return target.add(relay.ClipOp.make([result], {"a_min": low, "a_max": high}, like=op))
 
 
-def softmax(op: Operation, target: Target) -> Result:
+def softmax(op: Operation, target: Target) -> SSAValue:
     """qnn.quantize (softmax (dequantize %x)), with scale 1/256 and the lowest zero point  =>  qnn.softmax %x"""
     assert isinstance(op, relay.SoftmaxOp)
     read = source(op.data)
     if read is None or target.codes != FIXED[op.name].get(read[1].dtype):
-        return Refused(op, "its operand is no 8-bit code, or its result's scale is not 1/256 from the lowest code")
+        raise Stays(op, "its operand is no 8-bit code, or its result's scale is not 1/256 from the lowest code")
     beta = float(to_numpy(op.beta))
     scaled = np.float64(np.float32(beta)) * np.float64(read[1].scale) * (1 << 26)
     multiplier = quantize_multiplier(min(float(scaled), float((1 << 31) - 1)))
@@ -332,48 +317,47 @@ def softmax(op: Operation, target: Target) -> Result:
         "input_scale": real(read[1].scale),
         **multiplier_attrs(multiplier),
     }
-    return Folded([qnn.SoftmaxOp.make([read[0]], properties, like=op)], read[0])
+    return target.add(qnn.SoftmaxOp.make([read[0]], properties, like=op))
 
 
-def curve(op: Operation, target: Target) -> Result:
+def curve(op: Operation, target: Target) -> SSAValue:
     """qnn.quantize (sigmoid (dequantize %x))  =>  qnn.sigmoid %x; tanh likewise"""
     read = source(op.operands[0])
     if read is None or read[1].dtype != target.codes.dtype or read[1].dtype == "int16":
-        return Refused(op, "its operand is no 8-bit code of the result's type")
+        raise Stays(op, "its operand is no 8-bit code of the result's type")
     properties: Properties = {
         "input_scale": real(read[1].scale),
         "input_zero_point": number(read[1].zero_point),
         **target.output(),
     }
     kind = qnn.SigmoidOp if isinstance(op, relay.SigmoidOp) else qnn.TanhOp
-    return Folded([kind.make([read[0]], properties, like=op)], read[0])
+    return target.add(kind.make([read[0]], properties, like=op))
 
 
-CURVES: dict[type[Operation], Callable[[Operation, Target], Result]] = {
+CURVES: dict[type[Operation], Callable[[Operation, Target], SSAValue]] = {
     relay.SoftmaxOp: softmax,
     relay.SigmoidOp: curve,
     relay.TanhOp: curve,
 }
 
 
-def moved(op: Operation, target: Target) -> Result:
+def moved(op: Operation, target: Target) -> SSAValue:
     """qnn.quantize (op (dequantize %x)), if operands and result have one scale  =>  op %x"""
     assert isinstance(op, TensorOp)
     operands: dict[SSAValue, SSAValue] = {}
     for value in same_scale(op):
         found = source(value)
         if found is None or found[1] != target.codes:
-            return Refused(op, "its operands and its result have not one scale")
+            raise Stays(op, "its operands and its result have not one scale")
         operands[value] = found[0]
     if target.codes.dtype == "int16" and isinstance(op, relay.Resize2dOp):
-        return Refused(op, "it has no form on 16-bit codes")
+        raise Stays(op, "it has no form on 16-bit codes")
     properties: Properties = dict(op.properties)
     for name in op.FILLS:
         if float(to_numpy(op.properties[name])) != 0.0:
-            return Refused(op, "it pads with another number than 0")
+            raise Stays(op, "it pads with another number than 0")
         properties[name] = scalar_attr(target.codes.zero_point, target.codes.element)
-    new = type(op).make([operands.get(value, value) for value in op.operands], properties, like=op)
-    return Folded([new], next(iter(operands.values())))
+    return target.add(type(op).make([operands.get(value, value) for value in op.operands], properties, like=op))
 
 
 def fold_index(op: relay.ArgOp, dequantize: qnn.DequantizeOp) -> Operation | None:
@@ -383,4 +367,4 @@ def fold_index(op: relay.ArgOp, dequantize: qnn.DequantizeOp) -> Operation | Non
     return type(op).make([dequantize.input], dict(op.properties), like=op)
 
 
-__all__: Sequence[str] = ["Folded", "Refused", "fold", "fold_index"]
+__all__: Sequence[str] = ["fold", "fold_index"]

@@ -17,7 +17,7 @@ from relay.dialects.op import TensorOp
 from relay.module import IRModule
 from relay.passes import Pass
 from relay.quantize import marks
-from relay.quantize.folds import Refused, fold, fold_index
+from relay.quantize.folds import fold, fold_index
 from relay.quantize.fused_folds import Fold, dequantize_later
 from relay.quantize.fused_sums import Product, Stays, to_reals
 from relay.transforms.dead_ops import erase_dead
@@ -62,10 +62,8 @@ class QdqToInteger(Pass):
         settle(op, [LaterReshape(), ReshapeOfReshape(), SameType()])
         for inner in list(own(op)):
             if isinstance(inner, qnn.QuantizeOp):
-                if inner.rounding.data == "away":
-                    self.offer(inner, reasons)
-                elif inner.rounding.data in ("even", "even_inverse"):
-                    self.fuse(inner, reasons)
+                if inner.rounding.data != "even_sum":
+                    self.fold(inner, reasons)
             elif isinstance(inner, TensorOp) and evenly(inner) and (later := dequantize_later(inner)) is not None:
                 Rewriter.insert_op(later, InsertPoint.before(inner))
                 Rewriter.replace_op(inner, [], later[-1].results)
@@ -83,34 +81,26 @@ class QdqToInteger(Pass):
                 erase_dead(function.body.walk())
         tell(op, reasons)
 
-    def fuse(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:
-        """Replace a `qnn.quantize` that rounds to even, with the formulas of ONNX Runtime's kernels, or record why
-        not."""
+    def fold(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:
+        """Replace a `qnn.quantize` and the float op before it by integer ops: with TFLite's formulas if it rounds half
+        away from zero, else with those of ONNX Runtime's kernels. If that is impossible, record the reason in
+        `reasons`, under the op that prevents it."""
         try:
-            fold = Fold(quantize)
-            result = fold.run()
+            if quantize.rounding.data == "away":
+                new: list[Operation] = []
+                result = fold(quantize, new)
+            else:
+                fused = Fold(quantize)
+                result, new = fused.run(), fused.new.ops
         except Stays as stays:
             reasons[stays.op] = stays.why
             return
         if result.name_hint is None:
             result.name_hint = quantize.result.name_hint
-        Rewriter.insert_op(fold.new.ops, InsertPoint.before(quantize))
+        if new and marks.VALUE in quantize.attributes:
+            new[-1].attributes[marks.VALUE] = quantize.attributes[marks.VALUE]
+        Rewriter.insert_op(new, InsertPoint.before(quantize))
         Rewriter.replace_op(quantize, [], [result])
-
-    def offer(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:
-        """Replace a `qnn.quantize` that rounds half away from zero, and the float op before it, by an integer op with
-        TFLite's formulas. If that is impossible, record the reason in `reasons`, under the op that prevents it."""
-        result = fold(quantize)
-        if isinstance(result, Refused):
-            reasons[result.op] = result.why
-            return
-        new = result.ops[-1].results[0] if result.ops else result.value
-        if new.name_hint is None:
-            new.name_hint = quantize.result.name_hint
-        if result.ops and marks.VALUE in quantize.attributes:
-            result.ops[-1].attributes[marks.VALUE] = quantize.attributes[marks.VALUE]
-        Rewriter.insert_op(result.ops, InsertPoint.before(quantize))
-        Rewriter.replace_op(quantize, [], [new])
 
 
 def evenly(op: TensorOp) -> bool:
