@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.op import is_code, is_tensor, tensor
 from relay.quantize import marks
 from relay.quantize.layers import is_float
+from relay.quantize.observing import places
 from relay.quantize.parameters import Parameters
 from relay.runtime import Executable
 from relay.signature import TensorInfo
@@ -57,16 +58,6 @@ def pairs_of(source: FuncOp, target: FuncOp) -> list[Pair]:
             name = next(iter(names_of(real)), real.name_hint or place)
             pairs.append(Pair(place, name, real, found[place], parameters))
     return pairs
-
-
-def places(function: FuncOp) -> Iterator[tuple[str, SSAValue]]:
-    """Yield (position, value) for the function's arguments and the first result of each of its ops. The position is `a`
-    and the argument's index, or `v` and the op's index."""
-    for argument in function.body.block.args:
-        yield f"a{argument.index}", argument
-    for number, op in enumerate(function.body.block.ops):
-        if op.results:
-            yield f"v{number}", op.results[0]
 
 
 def names_of(value: SSAValue) -> list[str]:

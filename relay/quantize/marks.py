@@ -79,7 +79,7 @@ def move(old: Operation, new: Operation) -> None:
     marked `integer` if `old` is. The other marks stay on `old`."""
     entries = of(old)
     moved = {key: entries[key] for key in OF_RESULT if key in entries}
-    write(new, **moved, **({"integer": unit()} if integer(old) else {}))
+    write(new, **moved, **({"integer": UnitAttr()} if integer(old) else {}))
     old.attributes[MARK] = DictionaryAttr({key: attr for key, attr in entries.items() if key not in moved})
 
 
@@ -120,10 +120,6 @@ def kernel(op: Operation, axis: int, dtype: str) -> Kernel | None:
     if scale is None or not isa(zero_point, IntegerAttr):
         return None
     return Kernel(np.atleast_1d(to_numpy(scale)), zero_point.value.data, axis, dtype)
-
-
-def unit() -> UnitAttr:
-    return UnitAttr()
 
 
 def clear(function: FuncOp) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -21,9 +21,17 @@ from relay.transforms.dead_ops import erase_dead
 def observed(function: FuncOp) -> dict[str, SSAValue]:
     """The values whose statistics calibration collects, by the name that `quantize-annotate` gave them, arguments
     first."""
-    block = function.body.block
-    values = [*block.args, *(op.results[0] for op in block.ops if op.results)]
-    return {name: value for value in values if (name := marks.name_of(value)) is not None}
+    return {name: value for _, value in places(function) if (name := marks.name_of(value)) is not None}
+
+
+def places(function: FuncOp) -> Iterator[tuple[str, SSAValue]]:
+    """Yield (position, value) for the function's arguments and the first result of each of its ops. The position is `a`
+    and the argument's index, or `v` and the op's index."""
+    for argument in function.body.block.args:
+        yield f"a{argument.index}", argument
+    for number, op in enumerate(function.body.block.ops):
+        if op.results:
+            yield f"v{number}", op.results[0]
 
 
 def returning(function: FuncOp, values: Sequence[SSAValue]) -> IRModule:

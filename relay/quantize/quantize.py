@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -59,23 +59,14 @@ class Quantize(Pass):
 
     def passes(self) -> Pipeline:
         """The passes that this pass runs, with their options."""
-        annotate = QuantizeAnnotate(
-            self.from_layer, self.skip_layers, self.skip_names, self.skip_ops, self.keep_float, self.dtype
-        )
-        calibrate = QuantizeCalibrate(
-            self.method,
-            self.percentile,
-            self.momentum,
-            self.per_channel,
-            self.bias_correction,
-            self.rounding,
-            self.statistics,
-            self.calibration,
-            self.executor,
-            self.progress,
-        )
-        steps = [annotate, calibrate, QuantizeRealize(self.simulate, self.io)]
+        calibrate = self.step(QuantizeCalibrate, data=self.calibration)
+        steps = [self.step(QuantizeAnnotate), calibrate, self.step(QuantizeRealize)]
         return Pipeline([EqualizeLayers(), *steps] if self.equalize else steps)
+
+    def step(self, kind: type[Pass], **given: object) -> Pass:
+        """A pass with the options of this pass that have the names of its own, and those `given`."""
+        own = {each.name: getattr(self, each.name) for each in fields(kind) if hasattr(self, each.name)}
+        return kind(**own, **given)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_io(self.io, self.name)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.byoc.regions import constant_of
 from relay.dialects import relay
+from relay.errors import InvalidArgument
 from relay.passes import Pass
 from relay.quantize import marks
-from relay.quantize.choice import Choice
-from relay.quantize.layers import Layer, layers_of
-from relay.quantize.observing import observed
+from relay.quantize.layers import Layer, layers_of, matches
+from relay.quantize.observing import observed, places
 from relay.quantize.parameters import check_dtype
 from relay.quantize.rules import data_operands, fixed, fused_clamp, mean_of, refusal, same_scale
+
+WHERE = "quantize-annotate"
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,75 @@ class QuantizeAnnotate(Pass):
         function = marks.main_of(op, self.name)
         marks.clear(function)
         layers = layers_of(function)
-        choice = Choice(self.from_layer, self.skip_layers, self.skip_names, self.skip_ops, self.keep_float)
-        chosen = choose(function, layers, choice.left_out(function, layers), self.dtype)
+        chosen = choose(function, layers, self.left_out(function, layers), self.dtype)
         if chosen:
             function.attributes[marks.DTYPE] = StringAttr(self.dtype)
         for each in chosen:
-            marks.write(each, integer=marks.unit())
+            marks.write(each, integer=UnitAttr())
         anchors: dict[Operation, Layer] = {layer.anchor: layer for layer in layers}
         name_values(function, chosen, anchors)
+
+    def left_out(self, function: FuncOp, layers: list[Layer]) -> set[Operation]:
+        """The ops that stay float. Raises InvalidArgument for a layer index, pattern or kind that matches nothing."""
+        ops = list(function.body.block.ops)
+        if self.from_layer < 0:
+            raise InvalidArgument(self.name, f"from_layer is {self.from_layer}", "count layers from 0")
+        found: set[Operation] = set()
+        if self.from_layer:
+            beyond = self.from_layer >= len(layers)
+            found.update(ops if beyond else ops[: ops.index(layers[self.from_layer].anchor)])
+        for index in self.skip_layers:
+            found.update(_layer(index, layers, "skip_layers").ops)
+        for pattern in self.skip_names:
+            found.update(_named(pattern, ops, "skip_names"))
+        for kind in self.skip_ops:
+            same = [op for op in ops if kind and f".{op.name}".endswith(f".{kind}")]
+            if not same:
+                raise InvalidArgument(f"{self.name}: skip_ops", f"there is no op {kind}", _kinds(ops))
+            found.update(same)
+        for region in self.keep_float:
+            found.update(_region(region, ops, layers))
+        for layer in layers:
+            if not found.isdisjoint(layer.ops):
+                found.update(layer.ops)
+        for op in ops:
+            if (division := mean_of(op)) is not None and not found.isdisjoint((op, division)):
+                found.update((op, division))
+        return found
+
+
+def _kinds(ops: Sequence[Operation]) -> str:
+    return f"the module has {', '.join(sorted({op.name for op in ops if op.results}))}"
+
+
+def _layer(index: int, layers: list[Layer], option: str) -> Layer:
+    if not 0 <= index < len(layers):
+        raise InvalidArgument(f"{WHERE}: {option}", f"there is no layer {index}", f"there are {len(layers)}, from 0")
+    return layers[index]
+
+
+def _named(pattern: str, ops: Sequence[Operation], option: str) -> list[Operation]:
+    found = [op for op in ops if matches(op, pattern)]
+    if not found:
+        hint = "names are those of tensors in the model's file, of weights and of results; * stands for any characters"
+        raise InvalidArgument(f"{WHERE}: {option}", f"no op is named {pattern!r}", hint)
+    return found
+
+
+def _region(region: str, ops: list[Operation], layers: list[Layer]) -> list[Operation]:
+    """All ops from the first match of the region's start to the last match of its end (`start..end`)."""
+    first, dots, last = region.partition("..")
+    begin, end = (_end(name, ops, layers) for name in (first, last if dots else first))
+    start, stop = min(map(ops.index, begin)), max(map(ops.index, end))
+    if start > stop:
+        raise InvalidArgument(f"{WHERE}: keep_float", f"{region!r} ends before it starts", "swap its ends")
+    return ops[start : stop + 1]
+
+
+def _end(name: str, ops: list[Operation], layers: list[Layer]) -> list[Operation]:
+    if name.isdecimal():
+        return _layer(int(name), layers, "keep_float").ops
+    return _named(name, ops, "keep_float")
 
 
 def choose(function: FuncOp, layers: list[Layer], left_out: set[Operation], dtype: str) -> list[Operation]:
@@ -100,9 +163,7 @@ def connected(chosen: set[Operation], anchors: set[Operation]) -> set[Operation]
 
 def name_values(function: FuncOp, chosen: list[Operation], layers: dict[Operation, Layer]) -> None:
     """Name the values that are to be quantized, and group those that share their scale."""
-    block = function.body.block
-    names: dict[SSAValue, str] = {argument: f"a{argument.index}" for argument in block.args}
-    names |= {op.results[0]: f"v{number}" for number, op in enumerate(block.ops) if op.results}
+    names = {value: place for place, value in places(function)}
     groups = Groups()
     parts = {op: [part for part in insides(op, layers) if marks.integer(part)] for op in chosen}
     inner = {part for found in parts.values() for part in found}
@@ -124,7 +185,7 @@ def name_values(function: FuncOp, chosen: list[Operation], layers: dict[Operatio
         first = groups.first(value)
         marks.write_value(value, group=StringAttr(names[first]))
         if first in groups.fixed:
-            marks.write_value(value, fixed=marks.unit())
+            marks.write_value(value, fixed=UnitAttr())
 
 
 def insides(op: Operation, layers: dict[Operation, Layer]) -> Iterable[Operation]:
