@@ -16,13 +16,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import Array, elements, scalar_attr, to_numpy
+from relay.dialects.attributes import Array, dtype_of, elements, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, real, scale_attr
 from relay.interpreters.arithmetic import quantize_multiplier, quantize_multipliers, round_away
 from relay.quantize.fused_sums import Stays
 from relay.quantize.layers import channel_axis, clamp_bounds, constant_before, is_float
-from relay.quantize.parameters import FIXED, Parameters, dtype_of_element
+from relay.quantize.parameters import FIXED, Parameters
 from relay.quantize.rules import BINARY, mean_of, same_scale
 
 Properties = dict[str, Attribute]
@@ -73,7 +73,7 @@ def parameters_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Par
     element = tensor(codes).element_type
     if scale.size != 1 or zero_point.size != 1:
         return None
-    return Parameters(float(scale.reshape(())), int(zero_point.reshape(())), dtype_of_element(element))
+    return Parameters(float(scale.reshape(())), int(zero_point.reshape(())), str(dtype_of(element)))
 
 
 def source(value: SSAValue) -> tuple[SSAValue, Parameters] | None:

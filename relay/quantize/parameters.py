@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute
 
-from relay.dialects.attributes import Array, dtype_of, element_type
+from relay.dialects.attributes import Array, element_type
 from relay.dialects.op import is_integer
 from relay.errors import InvalidArgument
 from relay.interpreters.arithmetic import round_away
@@ -70,11 +69,6 @@ def check_dtype(dtype: str, where: str) -> str:
     if dtype not in DTYPES:
         raise InvalidArgument(where, f"codes of {dtype!r} are unknown", f"use {', '.join(DTYPES)}")
     return dtype
-
-
-def dtype_of_element(element: Attribute) -> str:
-    """The dtype of an element type as text, such as `"int8"` for `i8`."""
-    return str(dtype_of(element))
 
 
 def real32(value: float) -> float:

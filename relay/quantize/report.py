@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike, fspath
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -25,7 +26,6 @@ from relay.quantize import marks
 from relay.quantize.comparison import Comparison, Pair, Side, pairs_of, returned
 from relay.quantize.layers import layers_of
 from relay.quantize.observing import returning
-from relay.quantize.picture import picture
 from relay.quantize.samples import Sample, arrange
 
 WHERE = "report"
@@ -33,6 +33,8 @@ DROP = 3.0
 """The loss in decibels from which `suggestions` proposes to keep a layer in float."""
 MOST = 3
 """The maximum number of layers that `suggestions` proposes."""
+LINE, LEFT, WIDTH = 16, 330, 420
+SHOWN = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,25 @@ def _rows(function: FuncOp, pairs: list[Pair], found: list[Comparison]) -> list[
 
 def _kind(op: object) -> str:
     return op.name.removeprefix("relay.") if isinstance(op, Operation) else "value"
+
+
+def picture(bars: Sequence[tuple[str, float, bool]]) -> str:
+    """An SVG bar chart. `bars`: for each bar its name, its length in decibels, and whether it is red."""
+    longest = max([60.0, *(min(value, 120.0) for _, value, _ in bars)])
+    height = LINE * (len(bars) + 2)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 60}" height="{height}" '
+        'font-family="sans-serif" font-size="11">',
+        f'<text x="{LEFT}" y="{LINE - 4}">signal to noise, dB</text>',
+    ]
+    for number, (name, value, marked) in enumerate(bars, 1):
+        top, size = LINE * number, max(0.0, min(value, 120.0)) / longest * WIDTH
+        short = name if len(name) <= SHOWN else f"{name[: SHOWN - 1]}…"
+        color = "#c0392b" if marked else "#2e6da4"
+        lines.append(f'<text x="{LEFT - 6}" y="{top + 11}" text-anchor="end">{escape(short)}</text>')
+        lines.append(f'<rect x="{LEFT}" y="{top + 2}" width="{size:.1f}" height="{LINE - 4}" fill="{color}"/>')
+        lines.append(f'<text x="{LEFT + size + 4:.1f}" y="{top + 11}">{value:.1f}</text>')
+    return "\n".join([*lines, "</svg>", ""])
 
 
 def integer_share(function: FuncOp) -> float:
