@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from relay.runtime.memory import Array
-from relay.validation.claims import Weights
+from relay.validation.claims import Row
 from relay.validation.geometry import geometry
 from relay.validation.lookup import Lookup
 from relay.validation.machine_code import Kernel, same
@@ -36,34 +36,76 @@ class Differs(Exception):
     """Raised where a kernel's result differs from the claimed one."""
 
 
-class Product:
-    """The checks of one kernel that computes products of quantized values with constant weights."""
+class Contraction:
+    """A kernel that computes products of quantized values with constant weights, by the formula `head`, and the weights
+    that its checks read back from the machine code, `matrix` [channel, cell of the kernel, input]."""
 
-    def __init__(self, kernel: Kernel, part: Part, rng: np.random.Generator, bits: int = BITS):
-        self.kernel, self.part, self.rng, self.bits = kernel, part, rng, bits
-        self.tail = tail = Tail(kernel.call)
-        head = tail.head
-        if head.formula not in PRODUCTS:
-            raise NoTail(f"begins with {head.formula}")
+    matrix: Array
+
+    def __init__(self, kernel: Kernel, part: Part, rng: np.random.Generator, bits: int, head: Row):
+        self.kernel, self.part, self.rng, self.bits, self.head = kernel, part, rng, bits, head
         self.number, self.kernel_number = head.operands[:2]
-        if self.number not in kernel.operands or self.kernel_number not in kernel.call.weights:
-            raise NoTail("is no product of codes with constant weights")
-        self.data = kernel.operands[self.number]
-        self.weights: Weights = kernel.call.weights[self.kernel_number]
-        if self.data.dtype.itemsize != 1:
-            raise NoTail("has data of more than 8 bits")
+        self.data, self.weights = kernel.operands[self.number], kernel.call.weights[self.kernel_number]
         self.zero = int(head.parameters.get("input_zero_point") or 0)
         info = np.iinfo(self.data.dtype)
         self.least, self.most = int(info.min), int(info.max)
+        sums = kernel.call.program.forms[head.results[0]].shape
+        self.channels = sums[-1]
+        self.geometry = geometry(head, sums, self.data, kernel.call.program.arguments[self.kernel_number].shape)
+        self.flat = self.data.reshape(-1, self.geometry.inputs)
+
+    def put(self, rows: Array, channels: Array, code: int) -> None:
+        """Set the data to their zero point, but to `code` in these rows: at the input channel that `channels` has for
+        each row, or at all of them if each result reads one channel only."""
+        self.flat[:] = self.zero
+        if self.geometry.depthwise:
+            self.flat[rows] = code
+        else:
+            self.flat[rows, channels] = code
+
+    def known(self, rows: Array) -> Array:
+        """For each channel, whether its coefficients `rows` have the digest of the source model's weights."""
+        digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
+        return digests == self.weights.digests
+
+    def tell_source(self, wrong: Array, count: int) -> None:
+        """Add to the report that the weights of `count` channels are those of the source model. Raises Differs if those
+        of the channels `wrong` are not."""
+        if wrong.size:
+            some = ", ".join(str(channel) for channel in wrong[:8])
+            raise Differs(f"weights of {wrong.size} channels are not those of the source: channels {some}")
+        self.part.say(
+            "proved",
+            f"weights of {count} channels, read back from the code at one pixel, are those of the source (64 bits of "
+            "sha256 for each channel)",
+        )
+
+    def coefficients(self) -> Array:
+        """The weights that were found by running the machine code, in the shape that `relay.validation.formulas` takes:
+        [output, input], or [output, row, column, input] for a convolution."""
+        if self.head.formula == "nn.dense":
+            return self.matrix.reshape(self.channels, -1)
+        return self.matrix.reshape(self.channels, *self.geometry.extent, -1)
+
+
+class Product(Contraction):
+    """The checks of one kernel that computes products of quantized values with constant weights."""
+
+    def __init__(self, kernel: Kernel, part: Part, rng: np.random.Generator, bits: int = BITS):
+        self.tail = tail = Tail(kernel.call)
+        if tail.head.formula not in PRODUCTS:
+            raise NoTail(f"begins with {tail.head.formula}")
+        number, kernel_number = tail.head.operands[:2]
+        if number not in kernel.operands or kernel_number not in kernel.call.weights:
+            raise NoTail("is no product of codes with constant weights")
+        if kernel.operands[number].dtype.itemsize != 1:
+            raise NoTail("has data of more than 8 bits")
+        super().__init__(kernel, part, rng, bits, tail.head)
         if not self.least <= self.zero <= self.most:
             raise NoTail("has a zero point that is no code")
-        shape = tail.program.arguments[self.kernel_number].shape
-        self.geometry = geometry(head, tail.program.forms[tail.sum].shape, self.data, shape)
-        self.channels = tail.channels
         self.claimed = self.low, self.high = self.weights.low.astype(np.int64), self.weights.high.astype(np.int64)
         self.steps = tail.steps(self.low, self.high)
         """Shape [256, channels]: the smallest sum that is rescaled to each 8-bit value or a larger one."""
-        self.flat = self.data.reshape(-1, self.geometry.inputs)
         self.result = kernel.results[0].reshape(-1, self.channels)
         self.out = self.result if tail.values is None else np.empty(self.result.shape, tail.dtype)
         """The kernel's results; where these are floats or wider integers, the 8-bit values they were computed from."""
@@ -281,12 +323,7 @@ class Product:
         widest = np.minimum(255, (self.claimed[1] - self.claimed[0]) // 255)
         middle = self.middles()
         for pixels, cells, channels in g.batches(inputs, self.rng):
-            self.flat[:] = self.zero
-            rows = g.sources[pixels, cells]
-            if g.depthwise:
-                self.flat[rows] = extreme
-            else:
-                self.flat[rows, channels] = extreme
+            self.put(g.sources[pixels, cells], channels, extreme)
             least = np.broadcast_to(-widest, (len(pixels), self.channels)).copy()
             most = np.broadcast_to(widest, least.shape).copy()
             for turn in range(1024):
@@ -317,8 +354,7 @@ class Product:
             self.matrix[:, cells, channels] = np.where(least == most, least, 0).T
         self.start[:] = self.base
         rows = g.coefficients(self.matrix)
-        digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
-        self.sure = digests == self.weights.digests
+        self.sure = self.known(rows)
         wide = rows.astype(np.int64)
         positive, negative = np.maximum(wide, 0).sum(axis=1), np.minimum(wide, 0).sum(axis=1)
         least, most = self.least - self.zero, self.most - self.zero
@@ -402,16 +438,10 @@ class Product:
         Raises Differs if a channel's weights do not have the digest that the file claims, or do not give the claimed
         range of sums. Channels whose result is the same for every sum are only checked for that."""
         live, channels = self.live, self.channels
-        if (wrong := np.flatnonzero(live & ~self.sure)).size:
-            some = ", ".join(str(channel) for channel in wrong[:8])
-            raise Differs(f"weights of {wrong.size} channels are not those of the source: channels {some}")
-        if (live & ~self.ranged).any():
+        wrong = np.flatnonzero(live & ~self.sure)
+        if not wrong.size and (live & ~self.ranged).any():
             raise Differs("the claimed range of sums is not that of the weights")
-        self.part.say(
-            "proved",
-            f"weights of {int(live.sum())} channels, read back from the code at one pixel, are those of the source (64 "
-            "bits of sha256 for each channel)",
-        )
+        self.tell_source(wrong, int(live.sum()))
         if live.all():
             return
         far = self.matrix[0].size * 255 * 255
@@ -439,10 +469,3 @@ class Product:
         if low.min() < -(1 << 31) or high.max() >= 1 << 31:
             raise Differs("sums leave 32 bits")
         return int(low.min()), int(high.max())
-
-    def coefficients(self) -> Array:
-        """The weights that `read_weights` found by running the machine code, in the shape that
-        `relay.validation.formulas` takes: [output, input], or [output, row, column, input] for a convolution."""
-        if self.tail.head.formula == "nn.dense":
-            return self.matrix.reshape(self.channels, -1)
-        return self.matrix.reshape(self.channels, *self.geometry.extent, -1)

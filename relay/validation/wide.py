@@ -13,17 +13,14 @@ Assumptions: sums are affine in the data, and results do not fall as sums rise.
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 import numpy as np
 
 from relay.runtime.memory import Array
-from relay.validation.contraction import BITS, Differs
-from relay.validation.geometry import geometry
+from relay.validation.contraction import BITS, Contraction, Differs
 from relay.validation.machine_code import Kernel
 from relay.validation.pointwise import bound_of, expect, kind_of
 from relay.validation.report import Part
-from relay.validation.tail import NoTail
+from relay.validation.tail import PRODUCTS, NoTail
 
 MOST_RUNS = 4000
 MOST_RESULTS = 1 << 28
@@ -34,30 +31,24 @@ MARGIN = 0.05
 too large. This amount is subtracted from it, to get a lower bound of the probability that a run detects the error."""
 
 
-class Wide:
+class Wide(Contraction):
     """Checks one kernel: a product of quantized values whose results are floats or have more than 8 bits."""
 
     def __init__(self, kernel: Kernel, part: Part, rng: np.random.Generator, bits: int = BITS):
-        self.kernel, self.part, self.rng, self.bits = kernel, part, rng, bits
         call, program = kernel.call, kernel.call.program
         head, *self.rows = program.rows
-        if head.formula not in ("nn.conv2d", "nn.dense"):
+        if head.formula not in PRODUCTS:
             raise NoTail(f"begins with {head.formula}")
-        self.number, self.kernel_number = head.operands[:2]
-        if self.kernel_number not in call.weights:
+        number, kernel_number = head.operands[:2]
+        if kernel_number not in call.weights:
             raise NoTail("is no product of codes with constant weights")
-        if self.number not in kernel.operands or len(program.results) != 1:
+        if number not in kernel.operands or len(program.results) != 1:
             raise NoTail("has several results, or data that are no tensor of codes")
-        self.head, self.sum, self.result = head, head.results[0], program.results[0]
+        self.sum, self.result = head.results[0], program.results[0]
         self.form = program.forms[self.sum]
         if program.forms[self.result].shape != self.form.shape:
             raise NoTail("has a result of another shape than its sums")
-        self.weights, self.data = call.weights[self.kernel_number], kernel.operands[self.number]
-        self.zero = int(head.parameters.get("input_zero_point") or 0)
-        self.least, self.most = int(np.iinfo(self.data.dtype).min), int(np.iinfo(self.data.dtype).max)
-        self.geometry = geometry(head, self.form.shape, self.data, program.arguments[self.kernel_number].shape)
-        self.channels = self.form.shape[-1]
-        self.flat = self.data.reshape(-1, self.geometry.inputs)
+        super().__init__(kernel, part, rng, bits, head)
         self.out = kernel.results[0].reshape(-1, self.channels)
         for number, operand in kernel.operands.items():
             if number != self.number:
@@ -92,13 +83,6 @@ class Wide:
         self.random()
         return {self.kernel_number: self.coefficients()}
 
-    def coefficients(self) -> Array:
-        """The weights that `read_weights` found by running the machine code, in the shape that `formulas` takes:
-        [output, input], or [output, row, column, input] for a convolution."""
-        if self.head.formula == "nn.dense":
-            return self.matrix.reshape(self.channels, -1)
-        return self.matrix.reshape(self.channels, *self.geometry.extent, -1)
-
     def read_weights(self) -> None:
         """Find each weight that the code uses, from runs in which a single element of the data differs from the zero
         point, and compare a hash of each channel's weights with the one in the file. Raises NoTail if the results do
@@ -114,12 +98,7 @@ class Wide:
             least = np.full((len(pixels), self.channels), -255)
             most = -least
             for amount, table in zip(amounts, tables, strict=True):
-                self.flat[:] = self.zero
-                rows = g.sources[pixels, cells]
-                if g.depthwise:
-                    self.flat[rows] = self.zero + amount
-                else:
-                    self.flat[rows, channels] = self.zero + amount
+                self.put(g.sources[pixels, cells], channels, self.zero + amount)
                 self.kernel.run()
                 first, last = between(table if amount > 0 else table[::-1], self.out[pixels])
                 least = np.maximum(least, first - 255 if amount > 0 else 256 - last)
@@ -131,16 +110,7 @@ class Wide:
             else:
                 raise NoTail("has results that do not tell single weights")
             self.matrix[:, cells, channels] = least.T
-        rows = g.coefficients(self.matrix)
-        digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
-        if (wrong := np.flatnonzero(digests != self.weights.digests)).size:
-            some = ", ".join(str(channel) for channel in wrong[:8])
-            raise Differs(f"weights of {wrong.size} channels are not those of the source: channels {some}")
-        self.part.say(
-            "proved",
-            f"weights of {self.channels} channels, read back from the code at one pixel, are those of the source (64 "
-            "bits of sha256 for each channel)",
-        )
+        self.tell_source(np.flatnonzero(~self.known(g.coefficients(self.matrix))), self.channels)
 
     def expected(self) -> tuple[Array, Array]:
         """The claimed sums and results of the current data."""
