@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
@@ -15,19 +14,7 @@ from relay.dialects.attributes import Array, dtype_of
 from relay.interpreters.elementwise import exp, ignoring_op, in_double, tanh
 from relay.interpreters.meaning import Meanings
 
-
-def of_numbers(function: Callable[[float], float]) -> Callable[[Array], Array]:
-    """Turn a function of one number into a function that applies it to every element of an array."""
-    each = np.frompyfunc(function, 1, 1)
-
-    def every(x: Array) -> Array:
-        result: Any = each(x)
-        return np.asarray(result, np.float64)
-
-    return every
-
-
-erf = in_double(of_numbers(math.erf))
+erf = in_double(np.vectorize(math.erf, otypes=[np.float64]))
 
 
 def mod(lhs: Array, rhs: Array) -> Array:

@@ -310,7 +310,8 @@ def check_whole(machine: Machine, claimed: Claims, weights: Mapping[int, Mapping
         if isinstance(call, Move):
             bytes_at(memory, call.to)[:] = [bytes_at(memory, place) for place in call.operands.values()][0]
             continue
-        given = {n: numbers(memory, place, call, n) for n, place in call.operands.items()}
+        forms = call.program.arguments
+        given = {n: forms[n].view(bytes_at(memory, place).copy()) for n, place in call.operands.items()}
         try:
             values = call.program.evaluate({**call.constants, **weights[call.number], **given})
         except Undefined as error:
@@ -327,13 +328,6 @@ def check_whole(machine: Machine, claimed: Claims, weights: Mapping[int, Mapping
             part.say("wrong", f"output {number - machine.inputs} of a run is not that of all formulas together")
             return
     part.say("tested", "a run of all kernels on random codes gives what all formulas give together")
-
-
-def numbers(memory: Mapping[int, Array], place: Place, call: Call, number: int) -> Array:
-    """Return a copy of the elements of the tensor at `place`, with the type and shape of the argument `number` of the
-    call's program."""
-    form = call.program.arguments[number]
-    return bytes_at(memory, place).copy().view(form.dtype).reshape(form.shape)
 
 
 def bytes_at(memory: Mapping[int, Array], place: Place) -> Array:

@@ -32,6 +32,10 @@ class Form:
         """The value's size in bytes."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
+    def view(self, data: Array) -> Array:
+        """The value whose bytes are `data`."""
+        return data.view(self.dtype).reshape(self.shape)
+
 
 @dataclass(frozen=True)
 class Row:

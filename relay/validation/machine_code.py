@@ -208,15 +208,9 @@ class Kernel:
     def __init__(self, machine: Machine, call: Call):
         self.machine, self.call = machine, call
         program = call.program
-        self.operands = {
-            number: machine.at(place).view(program.arguments[number].dtype).reshape(program.arguments[number].shape)
-            for number, place in call.operands.items()
-        }
-        self.forms = [program.forms[number] for number in program.results]
-        self.results = [
-            machine.at(place).view(form.dtype).reshape(form.shape)
-            for form, place in zip(self.forms, call.results, strict=True)
-        ]
+        self.operands = {n: program.arguments[n].view(machine.at(place)) for n, place in call.operands.items()}
+        found = zip(program.results, call.results, strict=True)
+        self.results = [program.forms[n].view(machine.at(place)) for n, place in found]
         self.scratch = [machine.at(place) for place in call.scratch]
         self.native = machine.function(call.number)
         self.runs = 0
