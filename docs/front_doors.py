@@ -2,7 +2,7 @@
 
 - `relay/dialects/{relay,qnn}/__init__.py` from the classes of the files beside it,
 - the lazy modules (`DOORS`) from their own imports under `if TYPE_CHECKING`; `relay/transform.py` has the passes from
-  `relay.universe.PASSES` besides, under the names of their classes and their `aliases`.
+  `relay.universe.PASSES` besides, under the names of their classes (`CLASSES` there) and their `aliases`.
 
 A module's docstring is written by hand, and stays. Sources are read, not imported: what is stale need not import.
 """
@@ -191,12 +191,15 @@ def door_module(path: Path) -> str:
             eager.append(node)
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__version__":
             version = f"{ast.unparse(node).replace(chr(39), chr(34))}\n"
-    homes = imports_of(lazy)
+    homes = written = imports_of(lazy)
+    more = ""
     if path == TRANSFORM:
         known = passes()
         modules = {module for module, _ in known.values()}
         homes = {name: home for name, home in homes.items() if home[0] not in modules} | known
-    more = f', former={former_passes()}, elsewhere="relay.universe:TVM_PASSES"' if path == TRANSFORM else ""
+        also = {module for name, (module, cls) in known.items() if name != cls}
+        written = {name: home for name, home in homes.items() if home[0] not in modules - also}
+        more = f', former={former_passes()}, elsewhere="relay.universe:TVM_PASSES", rest="relay.universe:CLASSES"'
     first = "".join(f"{ast.unparse(node)}\n" for node in eager if ast.unparse(node) != IMPORT)
     return "\n".join(
         [
@@ -207,7 +210,7 @@ def door_module(path: Path) -> str:
             "".join(statement(name, home) for name, home in homes.items()),
             version,
             f"{WRITTEN} what follows: it is made of the imports above.",
-            f"__getattr__, __dir__ = door(__name__, {{\n{rows(homes)}}}{more})  # fmt: skip\n",
+            f"__getattr__, __dir__ = door(__name__, {{\n{rows(written)}}}{more})  # fmt: skip\n",
             listed([*homes, *imports_of(eager), *(["__version__"] if version else [])]),
         ]
     )

@@ -3,6 +3,7 @@ fast."""
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
 TYPE_CHECKING = False
@@ -11,26 +12,33 @@ if TYPE_CHECKING:
 
 
 def door(
-    package: str, homes: Mapping[str, str], former: Container[str] | None = (), elsewhere: str = ""
+    package: str,
+    homes: Mapping[str, str],
+    former: Container[str] | None = (),
+    elsewhere: str = "",
+    rest: str = "",
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Make `__getattr__` and `__dir__` for a module that re-exports names of other modules.
 
     `homes` lists the names by defining module, separated by spaces: `name`, `name=other` if the name is `other` there,
     or `name=` for the module itself. Names in `former` (all names if it is None) are deprecated: using one warns with
     the name to write instead. `elsewhere` is the place (`module:name`) of a table of hints for names that the module
-    lacks, by name.
+    lacks, by name; `rest` is that of further rows of `homes`, which are imported when the first name is used.
     """
-    home = {each.partition("=")[0]: (module, each) for module, names in homes.items() for each in names.split()}
+
+    @cache
+    def home() -> dict[str, tuple[str, str]]:
+        rows = {**_table(rest), **homes}
+        return {each.partition("=")[0]: (module, each) for module, names in rows.items() for each in names.split()}
 
     def get(name: str) -> object:
-        if name not in home:
-            module, _, table = elsewhere.partition(":")
-            instead = getattr(import_module(module), table).get(name, "") if module and name[0] != "_" else ""
+        if name not in home():
+            instead = "" if name[0] == "_" else _table(elsewhere).get(name, "")
             # raised here, since Python would replace the message of an AttributeError by its own
             if instead and caller_does("IMPORT_FROM"):
                 raise ImportError(f"cannot import name {name!r} from {package!r}; {instead}", name=name, path=package)
             raise AttributeError(f"module {package!r} has no attribute {name!r}{instead and '; '}{instead}")
-        module, written = home[name]
+        module, written = home()[name]
         found = import_module(module)
         attribute = written.rpartition("=")[2]
         if former is None or name in former:
@@ -40,7 +48,13 @@ def door(
             warnings.warn(f"{package}.{name} is deprecated: write {now}", DeprecationWarning, stacklevel=2)
         return getattr(found, attribute) if attribute else found
 
-    return get, lambda: sorted(home)
+    return get, lambda: sorted(home())
+
+
+def _table(place: str) -> Mapping[str, str]:
+    """The table at `module:name`; an empty one if the place is empty."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name) if module else {}
 
 
 def caller_does(operation: str) -> bool:

@@ -16,12 +16,12 @@ from relay.dialects.context import OURS as DIALECTS
 
 
 def _pass(path: str) -> Callable[[], type[ModulePass]]:
-    """A factory whose `__module__` is the module of the pass, which thus is known before it is imported."""
+    """A factory whose `__module__` and `__name__` are those of the pass, which thus are known before it is imported."""
 
     def factory() -> type[ModulePass]:
         return _named(path)
 
-    factory.__module__ = path.partition(":")[0]
+    factory.__module__, factory.__name__ = path.split(":")
     return factory
 
 
@@ -103,6 +103,9 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "gpu-module-to-binary": _pass("relay.lowering.gpu.gpu_module_to_binary:GpuModuleToBinary"),
 }
 """Relay's passes by name. xDSL's `canonicalize`, `cse` and `dce` also work on relay's ops."""
+
+CLASSES = {factory.__module__: factory.__name__ for factory in PASSES.values()}
+"""The names of the passes' classes, by module."""
 
 PROVIDERS = {
     "bufferized": "bufferize",
