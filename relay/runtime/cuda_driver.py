@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from relay.errors import RelayError, Unsupported
 from relay.runtime.cuda_functions import FUNCTIONS, LATER
@@ -43,15 +43,6 @@ SHARED_BYTES = 48 << 10
 
 class CudaError(RelayError):
     """An error that NVIDIA's driver reports."""
-
-
-class Device(Protocol):
-    """The protocol by which a device identifies itself: its name and compute capability."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def capability(self) -> tuple[int, int]: ...
 
 
 class CudaDriver:
@@ -329,7 +320,7 @@ def driver(device: int) -> CudaDriver:
     return CudaDriver(device=device)
 
 
-def check_device(driver: Device, chip: str) -> None:
+def check_device(driver: CudaDriver, chip: str) -> None:
     """Raise Unsupported for a device that cannot run code for this chip: `sm_80` code runs on all later ones, `sm_90a`
     code only on its own."""
     number = chip.removeprefix("sm_").rstrip("af")

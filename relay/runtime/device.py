@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from relay.errors import InvalidArgument
-from relay.runtime.device_program import Call, Driver, Model, Program
+from relay.runtime.device_program import Call, Model, Program
 from relay.runtime.dlpack import device_of
 from relay.runtime.library import Library
+
+if TYPE_CHECKING:
+    from relay.runtime.device_program import Driver
 
 
 class DeviceLibrary(Library):
@@ -31,13 +34,7 @@ class DeviceLibrary(Library):
         raise InvalidArgument(f"function {symbol}", "is none of the host's", "Executable.run runs the kernels")
 
 
-class OpenDevice(Driver, Protocol):
-    """A driver opened for one device, with DLPack's device type code."""
-
-    dlpack: int
-
-
-def open_device(graph: Mapping[str, Any], number: int) -> OpenDevice:
+def open_device(graph: Mapping[str, Any], number: int) -> Driver:
     """Open the CUDA or OpenCL device with this number, for an executable whose JSON description is `graph`. Raises
     Unsupported if there is no such device, or if it cannot run the code of the executable."""
     if graph["device"]["kind"] == "cuda":
@@ -62,7 +59,7 @@ class Devices:
         self.models: dict[int, Model] = {}
         self.program: Program | None = None
 
-    def model(self, number: int = 0) -> tuple[OpenDevice, Model]:
+    def model(self, number: int = 0) -> tuple[Driver, Model]:
         """The driver opened for the device `number`, and the model loaded on that device."""
         driver = open_device(self.graph, number)
         with self.lock:

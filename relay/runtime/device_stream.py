@@ -9,26 +9,26 @@ from weakref import finalize
 
 import numpy as np
 
-from relay.runtime.device import OpenDevice
 from relay.runtime.device_program import Binding, Model, Program
 from relay.runtime.memory import Array, address, bytes_of
 from relay.runtime.specification import TensorSpec
 from relay.runtime.stream import Stream
 
 if TYPE_CHECKING:
+    from relay.runtime.device_program import Driver
     from relay.runtime.dlpack import Given
 
 
 class Buffer:
     """Memory on the device."""
 
-    def __init__(self, driver: OpenDevice, size: int):
+    def __init__(self, driver: Driver, size: int):
         with driver:
             self.address = driver.allocate(max(size, 1))
         finalize(self, give_back, driver, self.address)
 
 
-def give_back(driver: OpenDevice, address: int) -> None:
+def give_back(driver: Driver, address: int) -> None:
     """Free the device memory of a `Buffer` that no stream uses any more; the runs that used it must be complete."""
     with driver:
         driver.free(address)
@@ -43,7 +43,7 @@ class DeviceStream(Stream):
 
     def __init__(
         self,
-        driver: OpenDevice,
+        driver: Driver,
         model: Model,
         inputs: Sequence[TensorSpec],
         outputs: Sequence[TensorSpec],

@@ -7,18 +7,20 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import memmove
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
 
 from relay.errors import InvalidArgument
-from relay.runtime.device import OpenDevice
 from relay.runtime.device_program import Binding, Model, Program
 from relay.runtime.dlpack import CUDA, LEGACY_STREAM, Given, View, capsule_of, device_of, view_of
 from relay.runtime.memory import Array, address
 from relay.runtime.specification import TensorSpec
+
+if TYPE_CHECKING:
+    from relay.runtime.device_program import Driver
 
 ALIGNMENT = 64
 """The alignment that kernels need; inputs at other addresses are copied, on the device."""
@@ -34,7 +36,7 @@ class Session:
 
     def __init__(
         self,
-        driver: OpenDevice,
+        driver: Driver,
         model: Model,
         inputs: Sequence[TensorSpec],
         outputs: Sequence[TensorSpec],
@@ -125,7 +127,7 @@ class Session:
             self._forget()
 
 
-def give_back(driver: OpenDevice, event: int, pending: deque[tuple[int, list[View]]], blocks: list[int]) -> None:
+def give_back(driver: Driver, event: int, pending: deque[tuple[int, list[View]]], blocks: list[int]) -> None:
     """Free what a session holds on the device: the memory `blocks` of outputs that are no longer referenced, `event`,
     and the events of `pending`, each of which is waited for first, so that the arrays kept with it stay alive until the
     work before it is done."""
@@ -163,7 +165,7 @@ class Pool:
     """Allocates device memory blocks of one size, one for the outputs of each run. A block that is no longer referenced
     is used again for a later run, whose stream first waits for the work in other streams that reads the block."""
 
-    def __init__(self, driver: OpenDevice, size: int):
+    def __init__(self, driver: Driver, size: int):
         self.driver, self.size = driver, size
         self.free: list[tuple[int, set[int]]] = []
         self.all: list[int] = []
