@@ -30,7 +30,6 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
-    DictionaryAttr,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -39,12 +38,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.element_types import is_float
 from relay.dialects.op import is_tensor, shape, tensor
+from relay.lowering.plan_memory import planned_rows
 from relay.lowering.shaped import buffer_of, is_buffer, root, shape_of
 from relay.mapping import used
 from relay.module import IRModule
@@ -252,7 +251,7 @@ def place_tensors(claims: Claims, module: IRModule) -> Claims:
     kernels = [row["kernel"] for row in claims.calls]
     if len(codes) != len(kernels) or len({*zip(kernels, codes, strict=True)}) != len({*kernels}):
         return Claims()
-    names = constant_names(module.op)
+    names = {row["offset"]: row["name"] for row in planned_rows(module.op, "relay.constants")}
     place_moves(claims, main, names)
     for op, code, row in zip(calls, codes, claims.calls, strict=True):
         if code != row["kernel"]:
@@ -313,19 +312,6 @@ START = re.compile(r"\.start(#\d+)?$")
 SHOWN = (("schedule", "relay.schedule"), ("rescale", "relay.rescale"))
 """Attributes copied to the claims: the schedule, and the forms of rescaling that the compiler proved equal
 (`expand-apply-scale`)."""
-
-
-def constant_names(module: ModuleOp) -> Mapping[int, str]:
-    """The names of the constants of a module, by their offset in bytes in the module's constants."""
-    rows = module.attributes["relay.constants"]
-    assert isa(rows, ArrayAttr[DictionaryAttr])
-    return {int(found["offset"]): str(found["name"]) for row in rows.data if (found := plain_row(row))}
-
-
-def plain_row(row: DictionaryAttr) -> Json:
-    """The name of a constant, and its offset in bytes in the module's constants, from an element of
-    `relay.constants`."""
-    return {key: plain(value) for key, value in row.data.items() if key in ("name", "offset")}
 
 
 def place(main: FuncOp, value: SSAValue, names: Mapping[int, str]) -> Json:

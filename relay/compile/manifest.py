@@ -13,10 +13,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DenseResourceAttr,
-    DictionaryAttr,
-    IntegerAttr,
     ModuleOp,
-    StringAttr,
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
@@ -24,13 +21,12 @@ from xdsl.utils.hints import isa
 
 from relay import signature
 from relay.dialects.attributes import Array, int_values, share_memory, to_numpy
-from relay.errors import RelayError
 from relay.lowering import externals
 from relay.lowering.linalg.emitter import number
 from relay.lowering.llvm.parallel import threaded
 from relay.lowering.llvm.team import TEAM_FUNCTIONS
 from relay.lowering.llvm_ir import ENTRY
-from relay.lowering.plan_memory import loops, steps
+from relay.lowering.plan_memory import loops, planned_rows, steps
 from relay.lowering.shaped import buffer_of, is_buffer, size_of
 from relay.lowering.update_in_place import IN_PLACE
 from relay.module import IRModule
@@ -51,12 +47,10 @@ def describe(
     main = module["main"]
     params: dict[str, Array] = {}
     constants: list[dict[str, Any]] = []
-    for row in _rows(module.op, "relay.constants"):
-        name, array = _string(row, "name"), to_numpy(row.data["value"])
+    for row in planned_rows(module.op, "relay.constants"):
+        name, array = row["name"], to_numpy(row["value"])
         params[name] = array
-        constants.append(
-            {"name": name, "offset": _int(row, "offset"), "dtype": str(array.dtype), "shape": list(array.shape)}
-        )
+        constants.append({"name": name, "offset": row["offset"], "dtype": str(array.dtype), "shape": list(array.shape)})
     described: list[dict[str, Any]] = []
     for info in inputs:
         entry = _describe(info)
@@ -72,10 +66,7 @@ def describe(
         "outputs": [_describe(info) for info in outputs],
         "kernels": [op.callee.string_value() for op in main.walk() if isinstance(op, CallOp)],
         "functions": [name for name in module.functions if name != "main"],
-        "buffers": [
-            {"name": _string(row, "name"), **{k: _int(row, k) for k in ("offset", "size", "first", "last")}}
-            for row in _rows(module.op, "relay.buffers")
-        ],
+        "buffers": planned_rows(module.op, "relay.buffers"),
         "layers": layers(main, target),
         "arena_bytes": arena_bytes,
         "constants_bytes": constants_bytes,
@@ -93,9 +84,9 @@ def describe(
 def share_constants(module: ModuleOp, params: Mapping[str, Array]) -> None:
     """Make the module's constants use the memory of `params`, into which they were copied for
     the executable, so that a build keeps one copy."""
-    for row in _rows(module, "relay.constants"):
-        if isinstance(value := row.data["value"], DenseResourceAttr):
-            share_memory(value, params[_string(row, "name")])
+    for row in planned_rows(module, "relay.constants"):
+        if isinstance(value := row["value"], DenseResourceAttr):
+            share_memory(value, params[row["name"]])
 
 
 def _describe(info: signature.TensorInfo) -> dict[str, Any]:
@@ -108,25 +99,6 @@ def _describe(info: signature.TensorInfo) -> dict[str, Any]:
         "zero_point": int(info.zero_point),
         "kind": info.kind,
     }
-
-
-def _rows(op: ModuleOp, name: str) -> list[DictionaryAttr]:
-    attr = op.attributes.get(name)
-    if not isa(attr, ArrayAttr[DictionaryAttr]):
-        raise RelayError("module", f"has no {name}", "run plan-memory first")
-    return list(attr.data)
-
-
-def _string(row: DictionaryAttr, key: str) -> str:
-    value = row.data[key]
-    assert isinstance(value, StringAttr)
-    return value.data
-
-
-def _int(row: DictionaryAttr, key: str) -> int:
-    value = row.data[key]
-    assert isinstance(value, IntegerAttr)
-    return value.value.data
 
 
 def layers(main: FuncOp, target: Target) -> list[dict[str, Any]]:

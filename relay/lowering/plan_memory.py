@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, permutations, product
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref, scf
@@ -19,8 +20,11 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
 
 from relay.dialects.op import created
+from relay.dialects.plain import from_attribute
+from relay.errors import RelayError
 from relay.lowering.builder import INDEX
 from relay.lowering.overlap import distance, overlap
 from relay.lowering.shaped import Buffer, buffer_of, is_buffer, memref_type, root, size_of
@@ -65,6 +69,18 @@ class PlanMemory(Pass):
         for name, function in sorted(functions.items(), key=lambda item: item[0] == "main"):
             if name not in scratch and function.body.blocks:
                 plan(op, function, functions, scratch, target)
+
+
+def planned_rows(module: ModuleOp, name: str) -> list[dict[str, Any]]:
+    """The rows of a planned module's attribute `relay.constants` or `relay.buffers`, with texts and numbers as Python
+    has them, and the value of a constant as its attribute. Raises RelayError if the module is not planned."""
+    attr = module.attributes.get(name)
+    if not isa(attr, ArrayAttr[DictionaryAttr]):
+        raise RelayError("module", f"has no {name}", "run plan-memory first")
+    return [
+        {key: value if key == "value" else from_attribute(value, name) for key, value in row.data.items()}
+        for row in attr
+    ]
 
 
 def bytes_type(size: int) -> Buffer:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from relay import signature
 from relay.artifact import COMPILER, SYMBOL
@@ -27,6 +27,7 @@ from relay.lowering.c.function import FunctionWriter
 from relay.lowering.c.types import memory_name
 from relay.lowering.exported_regions import Regions
 from relay.lowering.passes import to_kernels, to_loops
+from relay.lowering.plan_memory import planned_rows
 from relay.lowering.shaped import buffer_of
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline
@@ -122,7 +123,8 @@ class Lowered:
             if name != "main" and kernel.body.blocks
         }
         made.kernels = {**helpers, **kernels}
-        rows, writer = constants_of(self.module.op), FunctionWriter(self.module["main"], helpers)
+        rows = {row["offset"]: row for row in planned_rows(self.module.op, "relay.constants")}
+        writer = FunctionWriter(self.module["main"], helpers)
         for op in block.ops:
             if isinstance(op, memref.ViewOp):
                 start = op.byte_shift.owner
@@ -140,7 +142,7 @@ class Lowered:
                 made.steps.append(Step("", text))
         return made
 
-    def view(self, made: Program, op: memref.ViewOp, offset: int, rows: Mapping[int, DictionaryAttr] | None) -> None:
+    def view(self, made: Program, op: memref.ViewOp, offset: int, rows: Mapping[int, Mapping[str, Any]] | None) -> None:
         """Declare the C array of a view: the constant at `offset` if `rows`, the constants by offset, are given; else a
         tensor at `offset` in the arena."""
         type = buffer_of(op.result)
@@ -150,12 +152,10 @@ class Lowered:
             made.temporaries.append(tensor)
             self.names[op.result], self.tensors[op.result] = tensor.name, tensor
             return
-        label = rows[offset].data["name"]
-        assert isinstance(label, StringAttr)
-        name = f"{identifier(label.data)}_{offset}"
-        if made.constants.setdefault(name, constant(name, element, rows[offset], label.data)).type is not element:
+        name = f"{identifier(rows[offset]['name'])}_{offset}"
+        if made.constants.setdefault(name, constant(name, element, rows[offset])).type is not element:
             name = f"{name}_{element.name}"
-            made.constants[name] = constant(name, element, rows[offset], label.data)
+            made.constants[name] = constant(name, element, rows[offset])
         self.names[op.result] = name
 
     def statements(self, op: Operation, writer: FunctionWriter) -> str:
@@ -185,21 +185,10 @@ class Lowered:
         return Step(comment, f"{callee}({', '.join(given)});")
 
 
-def constants_of(module: ModuleOp) -> dict[int, DictionaryAttr]:
-    """The constants of a module whose memory is planned: for each offset in bytes in the block of constants, a
-    dictionary with the constant's `name`, `offset` and `value`."""
-    rows = module.attributes["relay.constants"]
-    assert isa(rows, ArrayAttr[DictionaryAttr])
-    offsets = [row.data["offset"] for row in rows]
-    return {
-        offset.value.data: row for offset, row in zip(offsets, rows, strict=True) if isinstance(offset, IntegerAttr)
-    }
-
-
-def constant(name: str, type: CType, row: DictionaryAttr, label: str) -> Constant:
+def constant(name: str, type: CType, row: Mapping[str, Any]) -> Constant:
     """A planned constant as an array of this element type."""
-    array = np.ascontiguousarray(to_numpy(row.data["value"]))
-    return Constant(name, type, array.reshape(-1).view(type.dtype).reshape(array.shape), label)
+    array = np.ascontiguousarray(to_numpy(row["value"]))
+    return Constant(name, type, array.reshape(-1).view(type.dtype).reshape(array.shape), row["name"])
 
 
 def identifier(name: str) -> str:
