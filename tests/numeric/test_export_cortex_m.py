@@ -14,9 +14,9 @@ import relay
 from benchmarks import firmware
 from benchmarks.speech import speech
 from relay import signature
-from relay.byoc.c.emit import constants_of
 from relay.dialects.attributes import Array, to_numpy
 from relay.interpreters import run as run_module
+from relay.lowering.plan_memory import planned_rows
 from tests.numeric.compiled_modules import Net
 from tests.numeric.exported import CORTEX_M, digits, golden, needed, run, types
 from tests.numeric.test_c_cortex_m import BOARD
@@ -257,6 +257,6 @@ def test_no_constant_has_wider_numbers_than_it_needs_where_flash_is_scarce():
     module = relay.optimize(
         relay.frontend.from_tflite(DIGITS), "cortex-m3", pipeline=relay.default_pipeline("cortex-m3")
     )
-    arrays = [to_numpy(row.data["value"]) for row in constants_of(module.op).values()]
+    arrays = [to_numpy(row["value"]) for row in planned_rows(module.op, "relay.constants")]
     assert {"int8", "int16", "int32"} == {array.dtype.name for array in arrays}
     assert all(np.abs(array.astype(np.int64)).max() >= 1 << 15 for array in arrays if array.dtype == np.int32)
