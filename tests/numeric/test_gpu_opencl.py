@@ -88,7 +88,11 @@ def test_batches_of_a_model_on_a_device(name: str):
     inputs = [np.concatenate([numbers(spec, seed) for seed in range(4)]) for spec in one.inputs]
     rows = [outputs_of(one, *(given[n : n + 1] for given in inputs)) for n in range(4)]
     for number, found in enumerate(outputs_of(four, *inputs)):
-        assert np.array_equal(found, np.concatenate([row[number] for row in rows]))
+        wanted = np.concatenate([row[number] for row in rows])
+        if found.dtype.kind == "f":  # kernels of another batch may add in another order
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+        else:
+            assert np.array_equal(found, wanted)
 
 
 def numbers(spec: TensorSpec, seed: int) -> Array:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from relay.target import host
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 TOOLS = f"""
@@ -54,6 +56,8 @@ def test_models(tmp_path: Path) -> None:
 def test_onnx(tmp_path: Path) -> None:
     """Each block of text after the first is what was printed."""
     pytest.importorskip("onnxruntime")
+    if host().saturates_in_libraries:
+        pytest.skip("ONNX Runtime's sums of products by int8 saturate on this processor")
     out = run("tutorial_onnx.md", tmp_path)
     for printed in [text for language, text in blocks("tutorial_onnx.md") if language == "text"][1:]:
         assert printed in out, out
