@@ -25,7 +25,7 @@ from relay.runtime.specification import TensorSpec
 from relay.sizes import Symbol
 from relay.transforms.caches_in_place import FIRST, in_place, independent, terms
 from relay.transforms.dynamic_to_static import give_sizes
-from relay.transforms.growing import joined
+from relay.transforms.pasts import joined
 from relay.transforms.shape_arithmetic import Fold
 
 MOST = 1 << 24

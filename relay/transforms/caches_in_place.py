@@ -21,8 +21,9 @@ from relay.sizes import Symbol
 from relay.transforms.dynamic_to_static import give_sizes
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.attention import attention
-from relay.transforms.growing import HINT, Growing, joined
+from relay.transforms.growing import Growing
 from relay.transforms.linear import WHY, is_linear
+from relay.transforms.pasts import HINT, joined
 from relay.transforms.shape_arithmetic import Fold
 
 FIRST = 2
