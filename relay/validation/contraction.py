@@ -68,12 +68,14 @@ class Contraction:
         digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
         return digests == self.weights.digests
 
-    def tell_source(self, wrong: Array, count: int) -> None:
-        """Add to the report that the weights of `count` channels are those of the source model. Raises Differs if those
-        of the channels `wrong` are not."""
+    def check_source(self, wrong: Array) -> None:
+        """Raise Differs if there are channels, `wrong`, whose weights are not those of the source model."""
         if wrong.size:
             some = ", ".join(str(channel) for channel in wrong[:8])
             raise Differs(f"weights of {wrong.size} channels are not those of the source: channels {some}")
+
+    def tell_source(self, count: int) -> None:
+        """Add to the report that the weights of `count` channels are those of the source model."""
         self.part.say(
             "proved",
             f"weights of {count} channels, read back from the code at one pixel, are those of the source (64 bits of "
@@ -438,10 +440,10 @@ class Product(Contraction):
         Raises Differs if a channel's weights do not have the digest that the file claims, or do not give the claimed
         range of sums. Channels whose result is the same for every sum are only checked for that."""
         live, channels = self.live, self.channels
-        wrong = np.flatnonzero(live & ~self.sure)
-        if not wrong.size and (live & ~self.ranged).any():
+        self.check_source(np.flatnonzero(live & ~self.sure))
+        if (live & ~self.ranged).any():
             raise Differs("the claimed range of sums is not that of the weights")
-        self.tell_source(wrong, int(live.sum()))
+        self.tell_source(int(live.sum()))
         if live.all():
             return
         far = self.matrix[0].size * 255 * 255

@@ -110,7 +110,8 @@ class Wide(Contraction):
             else:
                 raise NoTail("has results that do not tell single weights")
             self.matrix[:, cells, channels] = least.T
-        self.tell_source(np.flatnonzero(~self.known(g.coefficients(self.matrix))), self.channels)
+        self.check_source(np.flatnonzero(~self.known(g.coefficients(self.matrix))))
+        self.tell_source(self.channels)
 
     def expected(self) -> tuple[Array, Array]:
         """The claimed sums and results of the current data."""
