@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DenseArrayBase,
-    DenseResourceAttr,
-    ModuleOp,
-)
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseResourceAttr, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa

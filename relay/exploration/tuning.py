@@ -17,7 +17,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute
 
 from relay.arguments import positive
@@ -28,6 +27,7 @@ from relay.compile.workers import kernels_apart
 from relay.errors import InvalidArgument, Unsupported
 from relay.exploration.measuring import results_of
 from relay.lowering.call_graph import CallGraph
+from relay.lowering.scheduling.affine import is_parallel
 from relay.lowering.scheduling.decide import BEST, Chooser, Decisions, decide
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.picks import Picks, Tuples
@@ -218,8 +218,7 @@ def scheduled(module: ModuleOp) -> list[FuncOp]:
 def sums_floats(function: FuncOp) -> bool:
     """Whether a `linalg.generic` of the function reduces to floats."""
     return any(
-        isinstance(buffer_of(op.outputs[0]).element_type, AnyFloat)
-        and any(kind.data is IteratorType.REDUCTION for kind in op.iterator_types)
+        isinstance(buffer_of(op.outputs[0]).element_type, AnyFloat) and not is_parallel(op)
         for op in function.walk()
         if isinstance(op, linalg.GenericOp)
     )

@@ -37,7 +37,7 @@ class QuantizeAnnotate(Pass):
     or `int16` (weights are 8-bit in any case; biases of `int16` are 64-bit).
     """
 
-    name: ClassVar[str] = "quantize-annotate"
+    name: ClassVar[str] = WHERE
     invalidates = ()
     why = "marks the ops to quantize"
     from_layer: int = 0
@@ -69,7 +69,7 @@ class QuantizeAnnotate(Pass):
         """The ops that stay float. Raises InvalidArgument for a layer index, pattern or kind that matches nothing."""
         ops = list(function.body.block.ops)
         if self.from_layer < 0:
-            raise InvalidArgument(self.name, f"from_layer is {self.from_layer}", "count layers from 0")
+            raise InvalidArgument(WHERE, f"from_layer is {self.from_layer}", "count layers from 0")
         found: set[Operation] = set()
         if self.from_layer:
             beyond = self.from_layer >= len(layers)
@@ -81,7 +81,7 @@ class QuantizeAnnotate(Pass):
         for kind in self.skip_ops:
             same = [op for op in ops if kind and f".{op.name}".endswith(f".{kind}")]
             if not same:
-                raise InvalidArgument(f"{self.name}: skip_ops", f"there is no op {kind}", _kinds(ops))
+                raise InvalidArgument(f"{WHERE}: skip_ops", f"there is no op {kind}", _kinds(ops))
             found.update(same)
         for region in self.keep_float:
             found.update(_region(region, ops, layers))

@@ -17,6 +17,7 @@ from relay.errors import InvalidArgument
 from relay.lowering.scheduling import outliers, prefetch
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import run_length
+from relay.lowering.scheduling.padding import Conversion, Extend
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.tiles import WIDEST_MATRICES, Problem, choose, cycles_of
@@ -335,13 +336,13 @@ def instruction_of(conv: Convolution, target: CpuTarget, group: int) -> Dot | No
     return dot if dot is not None and dot.group == group and dot.steps > 1 else None
 
 
-def extension_of(conv: Convolution) -> type[ExtSIOp] | type[ExtUIOp]:
+def extension_of(conv: Convolution) -> Extend:
     """Return the op that extends the data's codes."""
     return ExtUIOp if conv.data.unsigned else ExtSIOp
 
 
-def conversion_of(conv: Convolution, schedule: TileSchedule) -> tuple[int, type[ExtSIOp] | type[ExtUIOp] | None]:
-    """Return the number with which a copy of the data XORs each code, and the op by which it extends codes, if any."""
+def conversion_of(conv: Convolution, schedule: TileSchedule) -> Conversion:
+    """Return how a copy of the data converts codes."""
     return -128 if schedule.sign_flip == "copy" else 0, extension_of(conv) if schedule.widen else None
 
 
