@@ -252,8 +252,8 @@ class _Conversion:
             self.importer.define(tensor, value)
 
     def evaluated(self, operator: Operator) -> bool:
-        """Make the operator's results constants if they are integers that follow from shapes: it is SHAPE, or all its
-        inputs are constants, one of which followed from shapes before. Returns whether they are.
+        """Replace the operator's results by constants if they are integers that follow from shapes: the operator is
+        SHAPE, or all its inputs are constants, one of which was computed from a shape. Return whether it was done.
 
         Keras writes such chains for a reshape whose batch size is unknown (SHAPE, STRIDED_SLICE, PACK, RESHAPE), whose
         last operator can then read the result.

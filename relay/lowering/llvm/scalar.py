@@ -91,8 +91,9 @@ def write_fptosi(w: FunctionWriter, op: Operation) -> None:
 
 
 FLAGGED = {"math.ctlz": "llvm.ctlz", "math.absi": "llvm.abs"}
-"""Intrinsics with a flag that one number has no result: 0, whose leading zeros are counted, or the lowest number, which
-is its own absolute value. The flag is false."""
+"""Intrinsics whose last operand is a flag: whether the result for one input, 0 for `ctlz` and the lowest integer for
+`abs`, is undefined. It is false: 0 has as many leading zeros as bits, and the lowest integer is its own absolute
+value."""
 
 
 def write_flagged(w: FunctionWriter, op: Operation) -> None:

@@ -156,7 +156,7 @@ class BlockedReduction(OfWeights[BlockedReductionSchedule]):
         found, conv = self.found, self.found.conv
         epilogue = found.start(emission, schedule.masks)
         epilogue.flatten_points()
-        padding = emission.padding_of(conv.data.value, pads=schedule.skip_border)
+        padding = emission.prepare_padding(conv.data.value, pads=schedule.skip_border)
         data = emission.builder.flatten(conv.data.value if padding is None else padding.source)
         packed = found.biased([pack_floats(conv, schedule.vectors, kernel) for kernel in found.kernels])
         weights, initial, *_ = found.give(emission, packed)

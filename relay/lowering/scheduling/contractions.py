@@ -201,7 +201,7 @@ def pick_padding(pick: Picks, conv: Convolution, schedule: TileSchedule, padding
 
 def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, pads: bool = False) -> SSAValue:
     """Emit the data as a flat buffer in the form that the schedule requires, with the padded border if `pads`."""
-    padding = emission.padding_of(conv.data.value, pads=pads)
+    padding = emission.prepare_padding(conv.data.value, pads=pads)
     if not copies(conv, schedule):
         return emission.builder.flatten(conv.data.value)
     return emit_codes(emission.builder, conv.data.value, padding, conversion_of(conv, schedule))

@@ -101,7 +101,7 @@ class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
     def emit(self, emission: Emission, schedule: DepthwiseDotSchedule) -> None:
         found, conv = self.found, self.found.conv
         epilogue, data = found.start(emission, masks=schedule.lanes > LANES), conv.data.value
-        padding = emission.padding_of(data, pads=not schedule.padded)
+        padding = emission.prepare_padding(data, pads=not schedule.padded)
         image, decisions = image_of(conv, padding), (schedule.strip, schedule.lanes, schedule.unsigned)
         layout = layout_of(conv, image, found.kernels, *decisions)
         given = zip(found.kernels, found.biases, strict=True)

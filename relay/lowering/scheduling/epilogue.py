@@ -259,8 +259,8 @@ class Epilogue:
         return b.broadcast(self.element(access, dims), LANES)
 
     def element(self, access: Access, dims: Sequence[Index]) -> SSAValue:
-        """Return the operand's element at the point and channel `dims`; an operand that is a scalar, or that the body
-        does not use, is returned as it is."""
+        """Return the operand's element at the point and channel `dims`. Nothing is loaded of an operand that is a
+        scalar, or that the body does not use: the operand itself is returned."""
         if not access.used or not is_buffer(access.value.type):
             return access.value
         return self.builder.load(access.value, self.place(access, dims))

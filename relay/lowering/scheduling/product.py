@@ -86,8 +86,8 @@ def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None
 
 
 def started_product(fill: Operation, kernel: Kernel) -> Product | None:
-    """Return the product whose sums the operation `fill` initializes, with its epilogue; None if there is none, or if
-    packing its second matrix does not pay."""
+    """Return the matrix product, with its epilogue, whose sums the fill sets to 0 first. Return None if the operation
+    is not such a fill, or if packing the product's second matrix does not pay."""
     op = summed_from(fill, kernel)
     product = None if op is None else recognise_product(op, kernel.target)
     if product is None:

@@ -154,7 +154,7 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         epilogue = found.start(emission, masks=False)
         if schedule.flat:
             epilogue.flatten_points()
-        padding = emission.padding_of(self.conv.data.value, pads=schedule.band)
+        padding = emission.prepare_padding(self.conv.data.value, pads=schedule.band)
         packed = [self.packed(schedule, *each) for each in zip(found.kernels, found.biases, strict=True)]
         if all(map(fits, (one.weights for one in packed))):
             packed = [replace(one, weights=one.weights.astype(np.int8)) for one in packed]

@@ -60,9 +60,9 @@ class Emission:
         if self.paddings.pop(value, None) is not None:
             self.writers[value].emit(self)
 
-    def padding_of(self, value: SSAValue, *, pads: bool) -> Padding | None:
-        """Return the padding of a padded copy that is not written yet, if the strategy `pads` the data itself;
-        otherwise write the copy, and return None."""
+    def prepare_padding(self, value: SSAValue, *, pads: bool) -> Padding | None:
+        """Prepare a buffer, which may be a padded copy that is not written yet, for being read. If the strategy `pads`
+        the data itself, return the padding, and leave the copy unwritten; else write the copy, and return None."""
         if pads:
             return self.paddings.get(value)
         self.write(value)
@@ -177,7 +177,7 @@ def started_by(fill: Operation) -> tuple[linalg.GenericOp, float | int] | None:
 
 
 def summed_from(fill: Operation, kernel: Kernel) -> linalg.GenericOp | None:
-    """Return the op whose sums the operation `fill` initializes with 0; None if there is none, or if no call of the
-    kernel is known."""
+    """Return the op that adds to the buffer which the fill sets to 0. Return None if the operation is not such a fill,
+    or if no call of the kernel is known, so that constants which calls pass cannot be packed."""
     started = started_by(fill) if kernel.given.calls else None
     return started[0] if started is not None and started[1] == 0 else None

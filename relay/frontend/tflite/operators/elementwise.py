@@ -41,7 +41,7 @@ _BINARY: dict[str, tuple[type[BinaryOp], tuple[str, ...]]] = {
     "LOGICAL_AND": (relay.LogicalAndOp, ("BOOL",)),
     "LOGICAL_OR": (relay.LogicalOrOp, ("BOOL",)),
 }
-"""The op for each operator, and the types that its operands and result may have. LOG_SOFTMAX is that of rows."""
+"""The op for each operator, and the types that its operands and result may have. LOG_SOFTMAX is along the last axis."""
 _COMPARISONS: dict[str, type[CompareOp]] = {
     "EQUAL": relay.EqualOp,
     "NOT_EQUAL": relay.NotEqualOp,

@@ -56,7 +56,7 @@ def _hybrid(importer: Importer, node: Node) -> SSAValue:
 
 
 @quantised("BATCH_MATMUL", types=("INT8", "INT16"))
-def of_codes(importer: Importer, node: Node) -> Sequence[SSAValue]:
+def batch_matmul_of_codes(importer: Importer, node: Node) -> Sequence[SSAValue]:
     """Import BATCH_MATMUL, quantized or of floats. The factor by which quantized sums are rescaled is computed as in
     TFLite: the product of the two input scales in float32, divided by the output scale in float64."""
     lhs, rhs, out = node.input(0), node.input(1), node.output()
