@@ -272,7 +272,7 @@ Measured = tuple[tuple[str, float], ...]
 
 @lru_cache(maxsize=64)
 def replaced(costs: Costs, measured: Measured) -> Costs:
-    """The record with these measured values in place of its own."""
+    """Return the costs with each field that `measured` names set to its measured value."""
     return replace(costs, **dict(measured))
 
 

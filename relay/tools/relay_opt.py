@@ -146,7 +146,7 @@ class RelayOptMain(xDSLOptMain):
             "--numerics",
             metavar="NAME",
             help="runtime whose integer arithmetic a quantized model reproduces: litert (default), litert-1.2, tflm, "
-            "xnnpack (default for .pt2), ort (default for .onnx), tvm, qdq",
+            "xnnpack (default for .pt2), ort (default for .onnx), tvm; or qdq: floats, as QDQ models are written",
         )
         options.add_argument("--outputs", metavar="A,B", help="import a model file with these tensors as its outputs")
         style = options.groups["output"].add_mutually_exclusive_group()

@@ -66,8 +66,8 @@ class Program:
 
     @property
     def unknown(self) -> list[str]:
-        """Names of the program's formulas that this checker does not implement, either at all or with the parameters of
-        their rows."""
+        """Names of the program's formulas that this checker does not implement, either at all or not with the
+        parameters that the program gives them, such as a layout other than NHWC."""
         return sorted({row.formula for row in self.rows if row.formula not in FORMULAS or not is_plain(row)})
 
     def evaluate(self, given: Mapping[int, Array], rows: Sequence[Row] | None = None) -> dict[int, Array]:

@@ -36,7 +36,8 @@ class OnlineSoftmax:
 
     @classmethod
     def of(cls, chain: Chain) -> Self | None:
-        """Return the chain as an incremental softmax; None if it has another form."""
+        """Return the operations of the incremental softmax that the chain computes (see the class), or None if it
+        computes something else."""
         generics = [op for op in chain.ops if isinstance(op, linalg.GenericOp)]
         reductions, weights = [op for op in generics if is_reduction(op)], generics[-1]
         if [join_of(op) for op in reductions] != [arith.MaximumfOp, arith.AddfOp]:

@@ -88,7 +88,8 @@ class PairKernel(MatrixKernel):
 @dataclass(frozen=True)
 class Part:
     """The elements of a factor that one thread copies for a step of the loop over the depth: `read(step)` loads them
-    from global memory, `write(stage, values)` stores them in the shared memory of a pipeline stage at that offset."""
+    from global memory, `write(stage, values)` stores them in the buffer of shared memory that starts at byte
+    `stage`."""
 
     read: Callable[[Index], list[SSAValue]]
     write: Callable[[Index, Sequence[SSAValue]], None]

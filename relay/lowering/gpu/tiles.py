@@ -149,8 +149,9 @@ class Tile:
         return time + costs.launch + parts
 
     def work(self, costs: GpuCosts) -> int:
-        """Return the clock cycles in which a multiprocessor multiplies one step of the depth of a slice, or copies one
-        stage, whichever is longer: both happen at the same time."""
+        """Return the clock cycles of one step of one slice of the reduction: those in which a multiprocessor multiplies
+        the `depth` elements of the step, or those in which it copies the next ones, whichever is longer, since both
+        happen at the same time."""
         products = self.rows * self.columns * self.depth // self.speed(costs)
         return max(products, self.stage_bytes // costs.copy_bandwidth)
 

@@ -71,7 +71,8 @@ def by_rank(e: Emitter, op: relay.SortingOp, rank: SSAValue, count: int, source:
 def ordered(
     e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool, count: int, wanted: Sequence[IntegerType | None]
 ) -> list[SSAValue]:
-    """Return, for each of `wanted`, the first `count` elements in order (None), or their indices in an integer type."""
+    """Return a tensor for each item of `wanted`, of the first `count` elements of the sorted axis: of their values
+    where the item is None, of their indices where it is an integer type (the type of the indices)."""
     type, axis = tensor(op.input).element_type, op.along
 
     def before(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:

@@ -175,7 +175,8 @@ def emit_stages(
 
 
 class Chain:
-    """Consecutive operations that process the same rows."""
+    """Consecutive operations of a kernel that process the same rows, such as the maximum, the exponentials and the
+    sum of a softmax; the code computes all of them for one row (or a few) before the next."""
 
     def __init__(self, outer: tuple[int, ...], size: int):
         self.ops: list[Scheduled] = []

@@ -23,7 +23,7 @@ class Packed:
     """The constants of one call of a kernel: packed weights and initial accumulators.
 
     `more`: other constants that the schedule needs, such as a row of weights 1 (0 at padding) with which the kernel
-    sums the data, or the reduction steps for outliers (the parts of weights that exceed 8 bits).
+    sums the data, or the parts of weights that exceed 8 bits (outliers), which the kernel multiplies in extra steps.
     """
 
     weights: Array

@@ -178,7 +178,7 @@ class KernelTranslation:
         return Unsupported(f"emulator: {self.kernel.name}", f"has {what.strip()}, which is not known")
 
     def write(self) -> Kernel:
-        """Return the kernel with its translated lines."""
+        """Return the kernel with its lines of LLVM IR for the host."""
         noalias = "" if self.kernel.together else "noalias "  # threads that run alternately see each other's writes
         parameters = [f"ptr {noalias}{name}" for name, _ in self.kernel.parameters]
         parameters += [f"i32 %{name}" for name in REGISTERS]

@@ -116,8 +116,9 @@ class Rows(Strategy[RowsSchedule]):
         return fitting(self.chain.size, accesses, BYTES // size)
 
     def accesses(self, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
-        """Yield the types of the buffers in memory that the chain reads or writes by vectors of neighbouring elements
-        of a row. Raises Narrow if the elements that a vector needs are not contiguous in memory."""
+        """Yield the types of the buffers in memory that the operations of `self.chain` read or write by vectors of
+        neighbouring elements of a row. Raises Narrow if the elements that a vector needs are not contiguous in
+        memory."""
         last = len(self.chain.outer)
         for op in self.chain.ops:
             if not isinstance(op, linalg.GenericOp) or is_number(op, self.chain.outer):
