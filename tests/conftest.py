@@ -97,9 +97,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     calls[:] = [call for call in calls if marks.isdisjoint(mark.name for mark in call.marks)] or calls
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What was imported and collected, half a million objects, is never looked through, and counted only here: builds
     ask for the number, for which Python walks over all of them."""
+    if session.config.option.collectonly:
+        return
     gc.freeze()
     frozen = gc.get_freeze_count()
     pytest.MonkeyPatch().setattr(gc, "get_freeze_count", lambda: frozen)

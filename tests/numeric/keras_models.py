@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import tarfile
 from collections.abc import Sequence
 from io import BytesIO
@@ -15,7 +16,8 @@ WEIGHTS = "model.weights.h5"
 
 
 def _recorded() -> dict[str, bytes]:
-    with tarfile.open(Path(__file__).parent / "keras_cases.tar.xz") as archive:
+    data = lzma.decompress((Path(__file__).parent / "keras_cases.tar.xz").read_bytes())  # at once: in half the time
+    with tarfile.open(fileobj=BytesIO(data)) as archive:
         files = ((each.name, archive.extractfile(each)) for each in archive.getmembers())
         return {name: file.read() for name, file in files if file is not None}
 

@@ -12,10 +12,15 @@ from relay.dialects.attributes import Array
 from relay.frontend import from_pytorch
 from relay.interpreters import run
 from tests.numeric.torch_calls import CALLS, is_of
-from tests.numeric.torch_cases import Case, loaded, program
+from tests.numeric.torch_cases import Case, loaded, program, targets
 from tests.numeric.torch_programs import NUMBERS, archive, invoke, tensor
 
-CASES = loaded(str(Path(__file__).parent / "torch_cases.npz"))
+PATH = str(Path(__file__).parent / "torch_cases.npz")
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, list[Case]]:
+    return loaded(PATH)
 
 
 def differ(found: Array, wanted: Array) -> str:
@@ -47,13 +52,13 @@ def wrong(cases: Sequence[Case]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("target", sorted(CASES))
-def test_gives_what_pytorch_gives(target: str) -> None:
-    assert not wrong(CASES[target])
+@pytest.mark.parametrize("target", targets(PATH))
+def test_gives_what_pytorch_gives(target: str, cases: dict[str, list[Case]]) -> None:
+    assert not wrong(cases[target])
 
 
-def test_core_operators_have_ten_cases() -> None:
-    counts = {name: sum(len(CASES[target]) for target in CASES if is_of(target, name)) for name in CALLS}
+def test_core_operators_have_ten_cases(cases: dict[str, list[Case]]) -> None:
+    counts = {name: sum(len(cases[target]) for target in cases if is_of(target, name)) for name in CALLS}
     assert not {name: count for name, count in counts.items() if count < 10}
 
 

@@ -60,6 +60,12 @@ def saved(path: str, cases: Sequence[Case]) -> None:
     np.savez_compressed(path, cases=text, **arrays)
 
 
+def targets(path: str) -> list[str]:
+    """The operators of the cases of a file, sorted."""
+    with np.load(path) as file:
+        return sorted({target for target, *_ in json.loads(file["cases"].tobytes())})
+
+
 def loaded(path: str) -> dict[str, list[Case]]:
     """The cases of a file, by operator."""
     found: dict[str, list[Case]] = {}

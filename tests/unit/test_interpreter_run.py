@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 from xdsl.interpreter import Interpreter
-from xdsl.interpreters import register_implementations
 
 from relay import signature
 from relay.dialects.attributes import Array
@@ -88,6 +87,8 @@ def test_xdsl_interpreter_runs_the_same_functions() -> None:
 
 
 def test_beside_all_functions_of_xdsl() -> None:
+    from xdsl.interpreters import register_implementations  # the package takes long to import
+
     module = IRModule.parse(TWO_FUNCTIONS).op
     interpreter = Interpreter(module)
     register_implementations(interpreter, make_context())
