@@ -15,8 +15,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-import numpy.typing as npt
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
@@ -298,7 +296,3 @@ def _results(job: Job, samples: Iterator[Sequence[Array]], executor: Executor | 
 def is_calibration(data: object) -> bool:
     """Whether `data` is a calibration, or the path of one, rather than samples."""
     return isinstance(data, Calibration | str | PathLike)
-
-
-Data = Calibration | str | PathLike[str] | Iterable[Sample]
-Numbers = npt.NDArray[np.float32]

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import Array, to_numpy
 from relay.dialects.op import Origin, TensorOp, rank
+from relay.interpreters.meaning import along
 from relay.passes import Pass
 from relay.quantize import marks
 from relay.quantize.layers import Layer, clamp_bounds, layers_of, only_user
@@ -82,32 +83,28 @@ def outgoing(layer: Layer) -> Array:
     return np.abs(layer.weights).max(axis=others).astype(np.float64)
 
 
-def incoming(layer: Layer) -> Array | None:
+def incoming(layer: Layer) -> Array:
     """The largest magnitude of the weights that each input channel of a layer is multiplied by, as a float64 vector
     with an element for each input channel, in the order of the channels of the layer's data."""
     weights = np.abs(layer.weights)
-    if isinstance(layer.anchor, relay.DenseOp):
-        return weights.max(axis=0).astype(np.float64)
-    groups = layer.anchor.groups.value.data
-    if layer.anchor.depthwise:
-        return weights.max(axis=(0, 1)).reshape(groups, -1).max(axis=1).astype(np.float64)
-    by_group = weights.max(axis=(1, 2)).reshape(groups, -1, weights.shape[3])
-    return by_group.max(axis=1).reshape(-1).astype(np.float64)
+    if layer.axis == 2:
+        found = weights.max(axis=(0, 1)).reshape(layer.groups, -1).max(axis=1)
+    else:
+        found = weights.reshape(layer.groups, -1, weights.shape[-1]).max(axis=1).reshape(-1)
+    return found.astype(np.float64)
 
 
 def equalize(first: Layer, second: Layer) -> bool:
     """Scale the channels between two layers. Returns whether that changed the weights."""
     made, read = outgoing(first), incoming(second)
-    if read is None or made.size != read.size:
+    if made.size != read.size:
         return False
     usable = (made > 0) & (read > 0)
     factors = np.where(usable, np.sqrt(np.where(usable, made, 1.0) / np.where(usable, read, 1.0)), 1.0)
     factors = np.clip(factors, 2.0**-20, 2.0**20)
     if bool(np.all(np.abs(factors - 1) < 1e-3)):
         return False
-    shape = [1] * first.weights.ndim
-    shape[first.axis] = -1
-    set_weights(first, first.weights / factors.reshape(shape))
+    set_weights(first, first.weights / along(factors, first.axis, first.weights.ndim))
     if (bias := first.vector) is not None:
         set_bias(first, (bias / factors).astype(np.float32))
     set_weights(second, scale_inputs(second, factors))
@@ -117,10 +114,7 @@ def equalize(first: Layer, second: Layer) -> bool:
 def scale_inputs(layer: Layer, factors: Array) -> Array:
     """The layer's weights multiplied per input channel by the factors."""
     weights = layer.weights
-    if isinstance(layer.anchor, relay.DenseOp):
-        return weights * factors
-    groups = layer.anchor.groups.value.data
-    if layer.anchor.depthwise:
-        return weights * np.repeat(factors, weights.shape[2] // groups)
-    split = weights.reshape(groups, -1, *weights.shape[1:]) * factors.reshape(groups, 1, 1, 1, -1)
+    if layer.axis == 2:
+        return weights * np.repeat(factors, weights.shape[2] // layer.groups)
+    split = weights.reshape(layer.groups, -1, weights.shape[-1]) * factors.reshape(layer.groups, 1, -1)
     return split.reshape(weights.shape)

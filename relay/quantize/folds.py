@@ -18,7 +18,15 @@ from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, elements, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
-from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, real, scale_attr
+from relay.frontend.importing.builder import (
+    multiplier_attrs,
+    multiplier_vectors,
+    number,
+    parameters,
+    product_parameters,
+    real,
+    scale_attr,
+)
 from relay.interpreters.arithmetic import quantize_multiplier, quantize_multipliers, round_away
 from relay.quantize.fused_sums import Stays
 from relay.quantize.layers import channel_axis, clamp_bounds, constant_before, is_float
@@ -58,9 +66,6 @@ class Target:
     def _code(self, value: float) -> int:
         steps = np.clip(np.float64(np.float32(value)) / self.codes.scale, -(2.0**30), 2.0**30).astype(np.float32)
         return self.codes.zero_point + int(round_away(np.asarray(steps)))
-
-    def output(self) -> Properties:
-        return {"output_scale": real(self.codes.scale), "output_zero_point": number(self.codes.zero_point)}
 
     def clamped(self) -> Properties:
         low, high = self.limits()
@@ -137,9 +142,7 @@ def rescaled(target: Target, codes: SSAValue, found: Parameters | None) -> SSAVa
     if target.bounds is not None:
         ratio = float(np.float32(found.scale) / np.float32(target.codes.scale))
     properties: Properties = {
-        "input_scale": real(found.scale),
-        "input_zero_point": number(found.zero_point),
-        **target.output(),
+        **parameters(input=found, output=target.codes),
         **multiplier_attrs(quantize_multiplier(ratio)),
         **target.clamped(),
         "out_dtype": target.codes.element,
@@ -170,15 +173,8 @@ def layer(op: relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp, target: Target) 
         vector = bias_source(bias, found, scales)
         if vector is None:
             raise Stays(anchor, "its bias has another scale than its sums")
-    wide = found.dtype == "int16"
-    properties: Properties = {name: value for name, value in anchor.properties.items()}
-    properties |= {
-        "input_scale": real(found.scale),
-        "input_zero_point": number(found.zero_point),
-        "kernel_scale": scale_attr(scales),
-        "kernel_zero_point": number(zero_point),
-        "out_dtype": i64 if wide else i32,
-    }
+    properties: Properties = dict(anchor.properties)
+    properties |= product_parameters(found, scales, zero_point, i64 if found.dtype == "int16" else i32)
     dense = isinstance(anchor, relay.DenseOp)
     kind = qnn.DenseOp if dense else qnn.Conv2dOp
     sums = target.add(kind.make([codes, weights], properties, like=anchor))
@@ -198,7 +194,7 @@ def requantized(sums: SSAValue, data: Parameters, scales: Array, target: Target,
     reals = products / np.float64(target.codes.scale)
     properties: Properties = {
         "input_scale": scale_attr((np.float32(data.scale) * scales).astype(np.float32)),
-        **target.output(),
+        **parameters(output=target.codes),
         **target.clamped(),
         "out_dtype": target.codes.element,
         **multiplier_vectors(quantize_multipliers(reals)),
@@ -253,14 +249,7 @@ def binary(op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, target: Target
     a, b, out = lhs[1], rhs[1], target.codes
     if not a.dtype == b.dtype == out.dtype:
         raise Stays(op, f"its codes are {a.dtype}, {b.dtype} and {out.dtype}")
-    properties: Properties = {
-        "lhs_scale": real(a.scale),
-        "lhs_zero_point": number(a.zero_point),
-        "rhs_scale": real(b.scale),
-        "rhs_zero_point": number(b.zero_point),
-        **target.output(),
-        **target.clamped(),
-    }
+    properties: Properties = parameters(lhs=a, rhs=b, output=out) | target.clamped()
     operands = [lhs[0], rhs[0]]
     if isinstance(op, relay.MultiplyOp):
         ratio = float(np.float32(a.scale) * np.float32(b.scale) / np.float32(out.scale))
@@ -270,9 +259,8 @@ def binary(op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, target: Target
     twice = np.float64(2 * max(np.float32(a.scale), np.float32(b.scale)))
     last = float(twice / np.float64(np.float32(1 << left) * np.float32(out.scale)))
     properties |= {"left_shift": number(left), **multiplier_attrs(quantize_multiplier(last))}
-    for side, found in (("lhs", a), ("rhs", b)):
-        attrs = multiplier_attrs(quantize_multiplier(float(np.float64(found.scale) / twice)))
-        properties |= {f"{side}_{name}": attr for name, attr in attrs.items()}
+    for side, found in (("lhs_", a), ("rhs_", b)):
+        properties |= multiplier_attrs(quantize_multiplier(float(np.float64(found.scale) / twice)), side)
     kind = qnn.AddOp if isinstance(op, relay.AddOp) else qnn.SubtractOp
     return target.add(kind.make(operands, properties, like=op))
 
@@ -291,9 +279,7 @@ def mean(op: Operation, total: relay.SumOp, target: Target) -> SSAValue:
     properties: Properties = {
         "axis": total.axis,
         "keepdims": total.keepdims,
-        "input_scale": real(found.scale),
-        "input_zero_point": number(found.zero_point),
-        **target.output(),
+        **parameters(input=found, output=target.codes),
         **multiplier_attrs(((multiplier << doublings) // count, shift - doublings)),
     }
     result = target.add(qnn.MeanOp.make([codes], properties, like=op))
@@ -312,11 +298,7 @@ def softmax(op: Operation, target: Target) -> SSAValue:
     beta = float(to_numpy(op.beta))
     scaled = np.float64(np.float32(beta)) * np.float64(read[1].scale) * (1 << 26)
     multiplier = quantize_multiplier(min(float(scaled), float((1 << 31) - 1)))
-    properties: Properties = {
-        "beta": real(beta),
-        "input_scale": real(read[1].scale),
-        **multiplier_attrs(multiplier),
-    }
+    properties = {"beta": real(beta), "input_scale": real(read[1].scale), **multiplier_attrs(multiplier)}
     return target.add(qnn.SoftmaxOp.make([read[0]], properties, like=op))
 
 
@@ -325,13 +307,8 @@ def curve(op: Operation, target: Target) -> SSAValue:
     read = source(op.operands[0])
     if read is None or read[1].dtype != target.codes.dtype or read[1].dtype == "int16":
         raise Stays(op, "its operand is no 8-bit code of the result's type")
-    properties: Properties = {
-        "input_scale": real(read[1].scale),
-        "input_zero_point": number(read[1].zero_point),
-        **target.output(),
-    }
     kind = qnn.SigmoidOp if isinstance(op, relay.SigmoidOp) else qnn.TanhOp
-    return target.add(kind.make([read[0]], properties, like=op))
+    return target.add(kind.make([read[0]], parameters(input=read[1], output=target.codes), like=op))
 
 
 CURVES: dict[type[Operation], Callable[[Operation, Target], SSAValue]] = {

@@ -12,7 +12,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
 from relay.dialects.op import is_code, rank, tensor
 from relay.frontend.importing import fused
-from relay.frontend.importing.builder import number, real, scale_attr
+from relay.frontend.importing.builder import number, product_parameters
 from relay.frontend.importing.fused import Codes, Kernel, Properties
 from relay.transforms.expansion import Expansion
 
@@ -49,16 +49,6 @@ Convolution = relay.Conv1dOp | relay.Conv2dOp | relay.Conv3dOp
 Product = relay.MatmulOp | relay.BatchMatmulOp | relay.DenseOp
 WINDOW = ("strides", "padding", "dilation", "groups", "data_layout", "out_layout")
 """The properties that a quantized convolution takes over from a float one."""
-
-
-def _scales(data: Codes, kernel: Kernel) -> Properties:
-    return {
-        "input_scale": real(data.scale),
-        "input_zero_point": number(data.zero_point),
-        "kernel_scale": scale_attr(kernel.scales),
-        "kernel_zero_point": number(int(kernel.zeros[0])),
-        "out_dtype": i32,
-    }
 
 
 def constant_codes(value: SSAValue) -> Kernel | None:
@@ -128,7 +118,8 @@ class Sums:
             return self.new.value(type(anchor), codes, weights, properties=points), data.index("C"), kernel.scales
         packed_layout, packed = fused.packed_kernel(kernel.codes, anchor.groups.value.data)
         properties: Properties = {name: value for name, value in anchor.properties.items() if name in WINDOW}
-        properties |= _scales(found, kernel) | {"kernel_layout": StringAttr(packed_layout)}
+        properties |= product_parameters(found, kernel.scales, int(kernel.zeros[0]))
+        properties |= {"kernel_layout": StringAttr(packed_layout)}
         sums = self.new.value(qnn.Conv2dOp, codes, self.new.constant(packed, packed.dtype), properties=properties)
         return sums, data.index("C"), kernel.scales
 
@@ -151,7 +142,8 @@ class Sums:
             kernel = Kernel(np.ascontiguousarray(kernel.codes.T), kernel.scales, kernel.zeros, 0)
         kernel = kernel.of_output_channels()
         weights = self.new.constant(kernel.codes, kernel.codes.dtype)
-        sums = self.new.value(qnn.DenseOp, codes, weights, properties=_scales(found, kernel))
+        scales = product_parameters(found, kernel.scales, int(kernel.zeros[0]))
+        sums = self.new.value(qnn.DenseOp, codes, weights, properties=scales)
         return sums, rank(sums) - 1, kernel.scales
 
     def activations(
@@ -159,13 +151,7 @@ class Sums:
     ) -> tuple[SSAValue, int, Array]:
         other, codes_of_other = self.read(anchor, anchor.operands[1])
         turned = {name: anchor.properties[name] for name in ("transpose_a", "transpose_b") if name in anchor.properties}
-        scales: Properties = {
-            "input_scale": real(found.scale),
-            "input_zero_point": number(found.zero_point),
-            "kernel_scale": real(codes_of_other.scale),
-            "kernel_zero_point": number(codes_of_other.zero_point),
-            "out_dtype": i32,
-        }
+        scales = product_parameters(found, np.array([codes_of_other.scale]), codes_of_other.zero_point)
         sums = self.new.value(qnn.BatchMatmulOp, codes, other, properties=turned | scales)
         return sums, rank(sums) - 1, np.asarray(codes_of_other.scale)
 

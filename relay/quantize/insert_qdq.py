@@ -19,6 +19,7 @@ from relay.quantize.layers import Layer, clamp_bounds, constant_before, layers_o
 from relay.quantize.parameters import Parameters, of_range
 from relay.quantize.rules import BINARY, data_operands, fused_clamp, mean_of, same_scale
 from relay.quantize.weights import bias_codes, bias_scale
+from relay.transforms.expansion import inserted
 
 
 class Insertion:
@@ -81,10 +82,8 @@ class Insertion:
         codes = qnn.QuantizeOp.make([value], {**properties, "out_dtype": found.element}, like=like)
         codes.result.name_hint = value.name_hint
         reals = qnn.DequantizeOp.make([codes.result], properties, like=like)
-        if isinstance(owner, Operation):
-            Rewriter.insert_op([codes, reals], InsertPoint.after(owner))
-        else:
-            Rewriter.insert_op([codes, reals], InsertPoint.at_start(owner))
+        point = InsertPoint.after(owner) if isinstance(owner, Operation) else InsertPoint.at_start(owner)
+        Rewriter.insert_op([codes, reals], point)
         if (name := marks.name_of(value)) is not None:
             codes.attributes[marks.VALUE] = StringAttr(name)
         self.made[value, found] = reals.result
@@ -100,9 +99,7 @@ class Insertion:
     def reals(self, op: Operation, codes: Array, old: SSAValue, properties: dict[str, Attribute]) -> SSAValue:
         """Insert, before the op, a constant of quantized values with the label of `old`, and its `qnn.dequantize` with
         these properties; return the result of the latter."""
-        result = qnn.DequantizeOp.make([constant_before(op, codes, old)], properties, like=op)
-        Rewriter.insert_op(result, InsertPoint.before(op))
-        return result.result
+        return inserted(op, qnn.DequantizeOp, [constant_before(op, codes, old)], properties)
 
     def weights(self, layer: Layer) -> None:
         """Replace the kernel and the bias of a layer by dequantized constants."""
@@ -121,9 +118,7 @@ class Insertion:
         }
         value = self.reals(layer.anchor, kernel.codes(layer.weights), old, properties)
         if shape(value) != shape(old):
-            reshaped = relay.ReshapeOp.make([value], {"newshape": ints(shape(old))}, like=layer.anchor)
-            Rewriter.insert_op(reshaped, InsertPoint.before(layer.anchor))
-            value = reshaped.result
+            value = inserted(layer.anchor, relay.ReshapeOp, [value], {"newshape": ints(shape(old))})
         layer.anchor.operands[1] = value
         if layer.bias is not None and bias is not None:
             scales = bias_scale(kernel, found)

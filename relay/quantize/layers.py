@@ -56,6 +56,11 @@ class Layer:
         return channel_axis(self.anchor)
 
     @property
+    def groups(self) -> int:
+        """The number of groups of a convolution; 1 for a product."""
+        return self.anchor.groups.value.data if isinstance(self.anchor, relay.Conv2dOp) else 1
+
+    @property
     def name(self) -> str:
         """The layer's name, such as `conv2d_3`: the kind of op and the index."""
         return f"{self.anchor.name.rpartition('.')[2]}_{self.index}"

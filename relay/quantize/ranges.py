@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,13 +68,9 @@ def entropy(found: Statistics, dtype: str, percentile: float) -> Range:
     count equally. The divergence expected by chance from few samples, `(bins - codes) / (2 samples)`, is subtracted;
     bins are merged until they hold `CROWD` elements on average.
     """
-    counts, width = _counts(found), 2.0**found.exponent
-    used = np.flatnonzero(counts)
-    while used.size > 512 and counts.sum() < CROWD * used.size:
-        counts, width = coarsen(counts, 1), 2 * width
-        used = np.flatnonzero(counts)
-    centers = (used - HALF + 0.5) * width
-    values = counts[used].astype(np.float64)
+    while (bins := np.count_nonzero(counts := _counts(found))) > 512 and counts.sum() < CROWD * bins:
+        found = replace(found, counts=coarsen(counts, 1), exponent=found.exponent + 1)
+    centers, values = _occupied(found)
 
     def divergence(parameters: Parameters) -> float:
         step: Array = np.rint(centers / parameters.scale) + parameters.zero_point

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.interpreters.arithmetic import round_away
+from relay.interpreters.meaning import along
 from relay.quantize.parameters import Parameters, of_range, real32
 
 BIAS_LIMIT = float(1 << 30)
@@ -26,11 +27,7 @@ class Kernel:
 
     def along(self, rank: int) -> Array:
         """The scales, reshaped to broadcast against a kernel of this rank."""
-        if self.scale.size == 1:
-            return self.scale.reshape(())
-        shape = [1] * rank
-        shape[self.axis] = -1
-        return self.scale.reshape(shape)
+        return self.scale.reshape(()) if self.scale.size == 1 else along(self.scale, self.axis, rank)
 
     @property
     def low(self) -> int:
@@ -79,9 +76,7 @@ def fit_bias(kernel: Kernel, bias: Array | None, data: Parameters) -> Kernel:
         needed = np.abs(bias.astype(np.float64)) / BIAS_LIMIT / data.scale
         scales = np.maximum(scales, needed if scales.size > 1 else needed.max(initial=0.0))
     scales = np.where(scales > 0, scales, 1.0)
-    return Kernel(
-        np.array([real32(float(s)) for s in scales], np.float32), kernel.zero_point, kernel.axis, kernel.dtype
-    )
+    return replace(kernel, scale=np.array([real32(float(s)) for s in scales], np.float32))
 
 
 def bias_scale(kernel: Kernel, data: Parameters) -> Array:
