@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from relay.errors import InvalidArgument
 
 Int64 = npt.NDArray[np.int64]
 Dtype = np.dtype[Any]
+Number = TypeVar("Number", np.int16, np.int64)
 INT32_MIN: Final = -(1 << 31)
 INT32_MAX: Final = (1 << 31) - 1
 
@@ -27,7 +28,7 @@ def int64(x: npt.ArrayLike) -> Int64:
     return np.asarray(x, np.int64)
 
 
-def read_only(table: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+def read_only(table: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """The table, which callers share, made read-only."""
     table.flags.writeable = False
     return table

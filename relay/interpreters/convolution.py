@@ -12,7 +12,7 @@ from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.element_types import wider_dtype
 from relay.dialects.layout import Layout
 from relay.interpreters.arithmetic import Dtype
-from relay.interpreters.meaning import Meanings, number, ops_of, padded
+from relay.interpreters.meaning import Meanings, cell_slices, number, ops_of, padded
 from relay.interpreters.nn import centred, in_layout, matrix_product
 
 ConvTranspose = relay.ConvTransposeNd | qnn.Conv2dTransposeOp
@@ -23,15 +23,6 @@ def channels_last(op: relay.ConvNd | ConvTranspose, data: Array, kernel: Array) 
     data, kernel = centred(data, number(op.input_zero_point)), centred(kernel, number(op.kernel_zero_point))
     last = Layout.parse(f"N{op.SPATIAL}C"), Layout.parse(f"O{op.SPATIAL}I")
     return in_layout(data, op.data_axes, last[0]), in_layout(kernel, op.kernel_axes, last[1])
-
-
-def cell_slices(
-    place: Sequence[int], counts: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
-) -> tuple[slice, ...]:
-    """An index into data [n, spatial..., c] that selects the elements under the window's cell at index `place`, for all
-    window positions; `counts` is the number of positions along each spatial axis."""
-    numbers = zip(place, counts, strides, dilation, strict=True)
-    return (slice(None), *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in numbers))
 
 
 def products(parts: Sequence[Array], matrices: Sequence[Array], out: Dtype) -> Array:

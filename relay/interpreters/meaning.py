@@ -64,6 +64,15 @@ def padded(array: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array
     return np.pad(array, widths, **how) if any(map(any, widths)) else array
 
 
+def cell_slices(
+    place: Sequence[int], counts: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+) -> tuple[slice, ...]:
+    """An index into data [n, spatial..., c] that selects the elements under the window's cell at index `place`, for all
+    window positions; `counts` is the number of positions along each spatial axis."""
+    numbers = zip(place, counts, strides, dilation, strict=True)
+    return (slice(None), *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in numbers))
+
+
 def number(attr: IntegerAttr[Any] | None) -> int:
     """The value of an optional integer property; 0 if it is absent."""
     return 0 if attr is None else attr.value.data

@@ -13,7 +13,7 @@ from relay.dialects.element_types import wider_dtype
 from relay.dialects.layout import Layout, steps
 from relay.interpreters.arithmetic import Dtype
 from relay.interpreters.elementwise import exp
-from relay.interpreters.meaning import Meaning, Meanings, along, number, padded
+from relay.interpreters.meaning import Meaning, Meanings, along, cell_slices, number, padded
 
 PATCH_ELEMENTS = 1 << 23
 """The largest number of elements in one block of patches; it bounds the memory that a convolution takes."""
@@ -60,13 +60,10 @@ def window_cells(
 ) -> Iterator[tuple[int, int, Array]]:
     """Yield, for each cell (i, j) of a window, i, j, and a view [n, rows, columns, c] of the elements of `padded` that
     lie under the cell at each window position."""
-    (kh, kw), (sy, sx), (dy, dx) = window, strides, dilation
-    rows = (padded.shape[1] - (kh - 1) * dy - 1) // sy + 1
-    columns = (padded.shape[2] - (kw - 1) * dx - 1) // sx + 1
-    for i in range(kh):
-        for j in range(kw):
-            y, x = i * dy, j * dx
-            yield i, j, padded[:, y : y + (rows - 1) * sy + 1 : sy, x : x + (columns - 1) * sx + 1 : sx]
+    sizes = zip(padded.shape[1:3], window, strides, dilation, strict=True)
+    counts = [(size - (cells - 1) * apart - 1) // stride + 1 for size, cells, stride, apart in sizes]
+    for i, j in np.ndindex(*window):
+        yield i, j, padded[cell_slices((i, j), counts, strides, dilation)]
 
 
 def convolve(op: relay.Conv2dBase, data: Array, kernel: Array) -> Array:

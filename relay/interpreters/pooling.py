@@ -9,7 +9,7 @@ import numpy as np
 from relay.dialects import relay
 from relay.dialects.attributes import Array, int_values
 from relay.interpreters.arithmetic import Int64, code_range, truncating_divide
-from relay.interpreters.meaning import Meanings, ops_of
+from relay.interpreters.meaning import Meanings, cell_slices, ops_of
 from relay.interpreters.nn import channels_last
 
 
@@ -37,10 +37,9 @@ def wide(data: Array) -> np.dtype[np.generic]:
 def cells(op: relay.PoolOp, padded: Array, counts: Sequence[int]) -> Iterator[Array]:
     """Yield, for each cell of the window, an array of the elements of `padded` that lie under the cell at each window
     position; `counts` is the number of positions along each spatial axis."""
-    windows = op.windows()
-    for place in np.ndindex(*(size for size, _, _ in windows)):
-        steps = zip(place, counts, windows, strict=True)
-        yield padded[(slice(None), *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, (_, s, d) in steps))]
+    sizes, strides, dilation = zip(*op.windows(), strict=True)
+    for place in np.ndindex(*sizes):
+        yield padded[cell_slices(place, counts, strides, dilation)]
 
 
 def surrounded(op: relay.PoolOp, data: Array, counts: Sequence[int], value: float) -> Array:

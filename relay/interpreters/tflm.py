@@ -45,9 +45,7 @@ def sigmoid_samples() -> Int64:
         return 65536 / (1 + math.exp(-x / STEPS))
 
     found = [math.floor((curve(i) + (curve(i + 0.5) - (curve(i) + curve(i + 1)) / 2) / 2) + 0.5) for i in range(256)]
-    result = np.array([*found[:-1], 65535, 65535], np.int64)
-    result.flags.writeable = False
-    return result
+    return read_only(np.array([*found[:-1], 65535, 65535], np.int64))
 
 
 def argument(x: Array, multiplier: int, left_shift: int) -> Int64:

@@ -7,6 +7,7 @@ import numpy as np
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, int_values
+from relay.dialects.layout import parted
 from relay.dialects.op import shape
 from relay.interpreters.meaning import Meanings
 
@@ -59,21 +60,14 @@ def slice_like(op: relay.SliceLikeOp, x: Array, other: Array) -> Array:
 
 
 def layout_transform(op: relay.LayoutTransformOp, x: Array) -> Array:
-    """Change the layout: parts of a split axis are merged first, then axes are transposed, then split again as the
-    target says."""
+    """Change the layout: parts of a split axis are merged first, then split again as the target says, and then axes are
+    transposed."""
     source, target = op.layouts()
-    letters = [letter for letter in source.axes if letter.isupper()]
-    if source.split:
-        at, inner = source.index(source.split), source.index(source.split.lower())
-        x = np.moveaxis(x, inner, at + 1 if inner > at else at)
-        x = x.reshape([source.sizes(shape(op.input))[letter] for letter in letters])
-    whole = [letter for letter in target.axes if letter.isupper()]
-    x = x.transpose([letters.index(letter) for letter in whole])
-    if target.split:
-        at = whole.index(target.split)
-        x = x.reshape(*x.shape[:at], x.shape[at] // target.factor, target.factor, *x.shape[at + 1 :])
-        x = np.moveaxis(x, at + 1, target.index(target.split.lower()))
-    return np.ascontiguousarray(x)
+    x = x.transpose([source.index(letter) for letter in parted(source.plain.axes, source.split)])
+    sizes = dict(zip(target.axes, shape(op.result), strict=True))
+    order = parted(source.plain.axes, target.split)
+    x = x.reshape([sizes[letter] for letter in order])
+    return np.ascontiguousarray(x.transpose([order.index(letter) for letter in target.axes]))
 
 
 def reinterpret(op: relay.ReinterpretOp, x: Array) -> Array:

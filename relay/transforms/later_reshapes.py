@@ -104,13 +104,16 @@ def in_one_row(new: Expansion, value: SSAValue) -> SSAValue:
 
 
 def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int, int]] | None:
-    """The finest common split of two shapes, as (size, axis before, axis after); None if there is none."""
+    """The finest common split of two shapes, as (size, axis before, axis after); None if there is none, or a size is 0
+    or unknown."""
+    if min((*before, *after), default=1) < 1:
+        return None
     found: list[tuple[int, int, int]] = []
     left, right = [*before], [*after]
     first = later = 0
     while first < len(left) and later < len(right):
         size = min(left[first], right[later])
-        if not size or left[first] % size or right[later] % size:
+        if left[first] % size or right[later] % size:
             return None
         found.append((size, first, later))
         left[first], right[later] = left[first] // size, right[later] // size

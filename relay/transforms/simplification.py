@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, groupby
+from itertools import groupby
 from math import prod
-from operator import mul
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
@@ -20,7 +18,7 @@ from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.algebra import Algebra
 from relay.transforms.expansion import Expansion, known_numbers, limits
-from relay.transforms.later_reshapes import LaterReshape
+from relay.transforms.later_reshapes import LaterReshape, common_factors
 from relay.transforms.one_table import OneTable
 
 SIDE = 5
@@ -83,46 +81,26 @@ class JoinedTransposes(RewritePattern):
         first = middle.input.owner
         if not isinstance(first, relay.TransposeOp) or not first.result.has_one_use():
             return
-        sizes = parts(shape(first.result), shape(middle.result))
-        if not sizes:
+        factors = common_factors(shape(first.result), shape(middle.result)) or ()
+        parts = [part for part in factors if part[0] > 1]
+        if not parts:
             return
-        before = axes_of_parts(shape(first.result), sizes)
-        after = axes_of_parts(shape(middle.result), sizes)
+        before, after = (
+            [[n for n, part in enumerate(parts) if part[place] == axis] for axis in range(rank(value))]
+            for place, value in ((1, first.result), (2, middle.result))
+        )
         inverse = sorted(range(len(before)), key=int_values(first.axes).__getitem__)
         source = [part for axis in inverse for part in before[axis]]
         target = [source.index(part) for axis in int_values(op.axes) for part in after[axis]]
         rows = [[n for _, n in run] for _, run in groupby(enumerate(target), lambda pair: pair[1] - pair[0])]
         starts = sorted(run[0] for run in rows)
-        joined = [prod(sizes[source[n]] for n in run) for run in sorted(rows)]
+        joined = [prod(parts[source[n]][0] for n in run) for run in sorted(rows)]
         new = Expansion(op)
         x = new.reshape(first.input, joined)
         x = new.transpose(x, [starts.index(run[0]) for run in rows])
         new.replace(rewriter, new.reshape(x, shape(op.result)))
         rewriter.erase(middle)
         rewriter.erase(first)
-
-
-def parts(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
-    """The sizes of the finest axes, all above 1, from which both shapes can be obtained by merging neighbours; None if
-    there are no such axes, or a size is unknown."""
-    if min((*before, *after), default=1) < 1:
-        return None
-    ends = sorted({*accumulate(before, mul, initial=1), *accumulate(after, mul, initial=1)})
-    if any(end % start for start, end in zip(ends, ends[1:], strict=False)):
-        return None
-    return [end // start for start, end in zip(ends, ends[1:], strict=False)]
-
-
-def axes_of_parts(dims: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
-    """For each axis of the shape `dims`, the axes of the longer shape `sizes` whose product is its size. `dims` results
-    from a reshape that merges neighbouring axes of `sizes`."""
-    found, next = list[list[int]](), 0
-    for size in dims:
-        start, held = next, 1
-        while held < size:
-            held, next = held * sizes[next], next + 1
-        found.append([*range(start, next)])
-    return found
 
 
 class GroupedHeads(RewritePattern):
