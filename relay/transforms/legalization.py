@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from inspect import cleandoc, getclosurevars
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast, get_type_hints
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -65,6 +65,24 @@ class Legalization(RewritePattern, ABC):
         return type(op) in self.REPLACES
 
 
+Values = SSAValue | Sequence[SSAValue]
+
+
+def pattern(build: Callable[[Expansion, Any], Values]) -> type[Legalization]:
+    """A pattern that replaces ops by the values that a function builds: the ops of the type of its parameter `op`. The
+    pattern has the function's documentation and its name, in camel case."""
+    expected_type = get_type_hints(build)["op"]
+
+    def match_and_rewrite(self: Legalization, op: Operation, rewriter: PatternRewriter) -> None:
+        if isinstance(op, expected_type):
+            new = Expansion(op, self.target)
+            found = build(new, op)
+            new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))
+
+    members = {"match_and_rewrite": match_and_rewrite, "__doc__": build.__doc__, "__module__": build.__module__}
+    return type(build.__name__.title().replace("_", ""), (Legalization,), members)
+
+
 Patterns = Sequence[type[Legalization]]
 
 
@@ -83,7 +101,7 @@ class ExpandRows(Legalization):
     An op with unknown sizes is left unchanged, unless it is elementwise.
     """
 
-    ROWS: ClassVar[Mapping[type[Operation], Callable[..., SSAValue | Sequence[SSAValue] | None]]] = {}
+    ROWS: ClassVar[Mapping[type[Operation], Callable[..., Values | None]]] = {}
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if type(op) not in self.ROWS:
@@ -92,7 +110,7 @@ class ExpandRows(Legalization):
         if (found := self.expanded(new, op)) is not None:
             new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))
 
-    def expanded(self, new: Expansion, op: Operation) -> SSAValue | Sequence[SSAValue] | None:
+    def expanded(self, new: Expansion, op: Operation) -> Values | None:
         """Build the simpler ops by the function of `ROWS` for the op's class, and return their result; None if the op
         stays."""
         elementwise = isinstance(op, TensorOp) and op.ELEMENTWISE

@@ -7,7 +7,6 @@ from math import prod
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, f32, f64, i8, i16, i32
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, ints
@@ -15,7 +14,7 @@ from relay.dialects.op import DYNAMIC, TensorOp, rank, shape, tensor
 from relay.errors import Unsupported
 from relay.interpreters import qnn as interpreter
 from relay.transforms.expansion import Expansion
-from relay.transforms.legalization import Legalization
+from relay.transforms.legalization import Legalization, pattern
 from relay.transforms.location import place
 from relay.transforms.qnn_patterns.rescale import code_bounds, codes_to_i32, finish, rescale, to_even
 from relay.transforms.qnn_patterns.tables import every_code
@@ -46,22 +45,18 @@ def everywhere(new: Expansion, x: SSAValue, result: SSAValue) -> SSAValue:
     return new.broadcast(x, shape(result))
 
 
-class Sum(Legalization):
+@pattern
+def sum_(new: Expansion, op: qnn.AddOp | qnn.SubtractOp) -> SSAValue:
     """qnn.add, qnn.subtract %a, %b  =>  cast(clip(rescale(rescale(a' << L) +- rescale(b' << L)) + zero point))
 
     The rounding `ort`: cast(clip(rint(fma(%a, a, fma(%b, b, c))))), with the factors a, b, c of `qnn.add`. Broadcasts
     come before the rescaling, so that `expand-apply-scale` can treat the sum of two codes as one rescale.
     """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.AddOp | qnn.SubtractOp, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        if isinstance(op, qnn.AddOp) and op.rounding.data == "ort":
-            new.replace(rewriter, fused_sum(new, op))
-            return
-        lhs, rhs = (everywhere(new, x, op.result) for x in (op.lhs, op.rhs))
-        kind: type[TensorOp] = relay.AddOp if isinstance(op, qnn.AddOp) else relay.SubtractOp
-        new.replace(rewriter, end(new, op, new.value(kind, *sides(new, op, lhs, rhs))))
+    if isinstance(op, qnn.AddOp) and op.rounding.data == "ort":
+        return fused_sum(new, op)
+    lhs, rhs = (everywhere(new, x, op.result) for x in (op.lhs, op.rhs))
+    kind: type[TensorOp] = relay.AddOp if isinstance(op, qnn.AddOp) else relay.SubtractOp
+    return end(new, op, new.value(kind, *sides(new, op, lhs, rhs)))
 
 
 def fused_sum(new: Expansion, op: qnn.AddOp) -> SSAValue:
@@ -90,84 +85,72 @@ def to_codes(new: Expansion, x: SSAValue, op: qnn.QnnBinaryOp) -> SSAValue:
     return new.cast(new.cast(to_even(new, new.clip(x, *code_bounds(op.min, op.max, type))), i32), type)
 
 
-class Multiply(Legalization):
+@pattern
+def multiply(new: Expansion, op: qnn.MulOp) -> SSAValue:
     """qnn.mul %a, %b  =>  cast(clip(rescale((%a - zero point) * (%b - zero point)) + zero point)); `ort`:
     cast(clip(rint(f32(product) * factor + zero point)))"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.MulOp, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        lhs, rhs = codes_to_i32(new, op.lhs, op.lhs_zero_point), codes_to_i32(new, op.rhs, op.rhs_zero_point)
-        if op.rounding.data == "ort":
-            x = new.times(new.cast(new.value(relay.MultiplyOp, lhs, rhs), f32), interpreter.fused_product(op))
-            new.replace(rewriter, to_codes(new, new.plus(x, op.output_zero_point.value.data), op))
-            return
-        new.replace(rewriter, end(new, op, new.value(relay.MultiplyOp, lhs, rhs)))
+    lhs, rhs = codes_to_i32(new, op.lhs, op.lhs_zero_point), codes_to_i32(new, op.rhs, op.rhs_zero_point)
+    if op.rounding.data == "ort":
+        x = new.times(new.cast(new.value(relay.MultiplyOp, lhs, rhs), f32), interpreter.fused_product(op))
+        return to_codes(new, new.plus(x, op.output_zero_point.value.data), op)
+    return end(new, op, new.value(relay.MultiplyOp, lhs, rhs))
 
 
-class Mean(Legalization):
+@pattern
+def mean(new: Expansion, op: qnn.MeanOp | qnn.SumOp) -> SSAValue:
     """qnn.mean, qnn.sum %x  =>  cast(clip(rescale(sum(i32(%x)) - count * zero point) + zero point))"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.MeanOp | qnn.SumOp, rewriter: PatternRewriter) -> None:
-        new, axes = Expansion(op), op.axes()
-        count = prod(shape(op.input)[axis] for axis in axes)
-        if count < 0:
-            raise Unsupported(place(op), "the reduced axes have no known size", "give the model fixed shapes")
-        x = new.cast(op.input, i32)
-        if axes:
-            x = new.value(relay.SumOp, x, properties={"axis": ints(axes), "keepdims": op.keepdims})
-        x = new.subtract(x, count * op.input_zero_point.value.data)
-        x = rescale(new, x, op.multiplier.value.data, op.shift.value.data, op.rounding)
-        new.replace(
-            rewriter, finish(new, x, op.output_zero_point.value.data, None, None, tensor(op.result).element_type)
-        )
+    axes = op.axes()
+    count = prod(shape(op.input)[axis] for axis in axes)
+    if count < 0:
+        raise Unsupported(place(op), "the reduced axes have no known size", "give the model fixed shapes")
+    x = new.cast(op.input, i32)
+    if axes:
+        x = new.value(relay.SumOp, x, properties={"axis": ints(axes), "keepdims": op.keepdims})
+    x = new.subtract(x, count * op.input_zero_point.value.data)
+    x = rescale(new, x, op.multiplier.value.data, op.shift.value.data, op.rounding)
+    return finish(new, x, op.output_zero_point.value.data, None, None, tensor(op.result).element_type)
 
 
-class DynamicQuantize(Legalization):
+@pattern
+def dynamic_quantize(new: Expansion, op: qnn.DynamicQuantizeOp) -> tuple[SSAValue, SSAValue]:
     """qnn.dynamic_quantize %x  =>  range = max |%x| (1 where 0); codes = cast(clip(round(%x * (127 / range)))),
     scale = where(range == 0, 1, range / 127)"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.DynamicQuantizeOp, rewriter: PatternRewriter) -> None:
-        new, axes = Expansion(op), range(1, rank(op.input))
-        batch = shape(op.input)[0]
-        if batch == DYNAMIC:
-            raise Unsupported(place(op), "the batch is not known", "give the model fixed shapes")
-        largest = new.value(relay.AbsOp, op.input)
-        if axes:
-            keep = {"axis": ints(axes), "keepdims": IntegerAttr.from_bool(True)}
-            largest = new.value(relay.MaxOp, largest, properties=keep)
-        one, most = new.constant(1.0, "float32"), new.constant(127.0, "float32")
-        zero = new.value(relay.EqualOp, largest, new.constant(0.0, "float32"))
-        divisor = new.value(relay.WhereOp, zero, one, largest)
-        scale = new.value(relay.WhereOp, zero, one, new.value(relay.DivideOp, largest, most))
-        codes = new.value(relay.MultiplyOp, op.input, new.value(relay.DivideOp, most, divisor))
-        codes = new.clip(new.value(relay.RoundOp, codes), -127, 127)
-        assert tensor(scale).element_type == f32
-        new.replace(rewriter, new.cast(new.cast(codes, i32), i8), new.reshape(scale, [batch]))
+    axes = range(1, rank(op.input))
+    batch = shape(op.input)[0]
+    if batch == DYNAMIC:
+        raise Unsupported(place(op), "the batch is not known", "give the model fixed shapes")
+    largest = new.value(relay.AbsOp, op.input)
+    if axes:
+        keep = {"axis": ints(axes), "keepdims": IntegerAttr.from_bool(True)}
+        largest = new.value(relay.MaxOp, largest, properties=keep)
+    one, most = new.constant(1.0, "float32"), new.constant(127.0, "float32")
+    zero = new.value(relay.EqualOp, largest, new.constant(0.0, "float32"))
+    divisor = new.value(relay.WhereOp, zero, one, largest)
+    scale = new.value(relay.WhereOp, zero, one, new.value(relay.DivideOp, largest, most))
+    codes = new.value(relay.MultiplyOp, op.input, new.value(relay.DivideOp, most, divisor))
+    codes = new.clip(new.value(relay.RoundOp, codes), -127, 127)
+    assert tensor(scale).element_type == f32
+    return new.cast(new.cast(codes, i32), i8), new.reshape(scale, [batch])
 
 
-class DynamicQuantizeLinear(Legalization):
+@pattern
+def dynamic_quantize_linear(new: Expansion, op: qnn.DynamicQuantizeLinearOp) -> tuple[SSAValue, SSAValue, SSAValue]:
     """qnn.dynamic_quantize_linear %x  =>  low, high = min(min %x, 0), max(max %x, 0); scale = (high - low) / 255, but 1
     if high = low; zero point = cast(clip(rint(-low / scale))); codes = cast(clip(rint(%x / scale) + zero point))"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.DynamicQuantizeLinearOp, rewriter: PatternRewriter) -> None:
-        new, axes = Expansion(op), {"axis": ints(range(rank(op.input)))}
-        zero = new.constant(0.0, "float32")
-        low = new.value(relay.MinimumOp, new.value(relay.MinOp, op.input, properties=axes), zero)
-        high = new.value(relay.MaximumOp, new.value(relay.MaxOp, op.input, properties=axes), zero)
-        width = new.value(relay.SubtractOp, high, low)
-        scale = new.value(relay.DivideOp, width, new.constant(255.0, "float32"))
-        empty = new.value(relay.EqualOp, width, zero)
-        scale = new.value(relay.WhereOp, empty, new.constant(1.0, "float32"), scale)
-        point = new.value(relay.DivideOp, new.value(relay.NegativeOp, low), scale)
-        point = to_even(new, new.clip(point, 0, 255))
-        codes = to_even(new, new.clip(new.value(relay.DivideOp, op.input, scale), -255, 255))
-        codes = new.clip(new.value(relay.AddOp, codes, point), 0, 255)
-        type = tensor(op.zero_point).element_type
-        new.replace(rewriter, new.cast(new.cast(codes, i32), type), scale, new.cast(new.cast(point, i32), type))
+    axes = {"axis": ints(range(rank(op.input)))}
+    zero = new.constant(0.0, "float32")
+    low = new.value(relay.MinimumOp, new.value(relay.MinOp, op.input, properties=axes), zero)
+    high = new.value(relay.MaximumOp, new.value(relay.MaxOp, op.input, properties=axes), zero)
+    width = new.value(relay.SubtractOp, high, low)
+    scale = new.value(relay.DivideOp, width, new.constant(255.0, "float32"))
+    empty = new.value(relay.EqualOp, width, zero)
+    scale = new.value(relay.WhereOp, empty, new.constant(1.0, "float32"), scale)
+    point = new.value(relay.DivideOp, new.value(relay.NegativeOp, low), scale)
+    point = to_even(new, new.clip(point, 0, 255))
+    codes = to_even(new, new.clip(new.value(relay.DivideOp, op.input, scale), -255, 255))
+    codes = new.clip(new.value(relay.AddOp, codes, point), 0, 255)
+    type = tensor(op.zero_point).element_type
+    return new.cast(new.cast(codes, i32), type), scale, new.cast(new.cast(point, i32), type)
 
 
-PATTERNS: list[type[Legalization]] = [Sum, Multiply, Mean, DynamicQuantize, DynamicQuantizeLinear]
+PATTERNS: list[type[Legalization]] = [sum_, multiply, mean, dynamic_quantize, dynamic_quantize_linear]

@@ -5,29 +5,25 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
 from relay.dialects.op import TensorOp, tensor
 from relay.interpreters.arithmetic import Int64, int64, leading_zeros32, reciprocal
 from relay.transforms.expansion import Expansion
-from relay.transforms.legalization import Legalization
+from relay.transforms.legalization import Legalization, pattern
 from relay.transforms.qnn_patterns.arithmetic import end, sides
 from relay.transforms.qnn_patterns.rescale import finish
 from relay.transforms.qnn_patterns.tables import every_code
 
 
-class SquaredDifference(Legalization):
+@pattern
+def squared_difference(new: Expansion, op: qnn.SquaredDifferenceOp) -> SSAValue:
     """qnn.squared_difference %a, %b  =>  cast(clip(rescale(d * d) + zero point)), d = x - y
 
     `x = rescale((a - zero point) << left_shift)`, and y likewise of b.
     """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.SquaredDifferenceOp, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        difference = new.value(relay.SubtractOp, *sides(new, op, op.lhs, op.rhs))
-        new.replace(rewriter, end(new, op, new.value(relay.MultiplyOp, difference, difference)))
+    difference = new.value(relay.SubtractOp, *sides(new, op, op.lhs, op.rhs))
+    return end(new, op, new.value(relay.MultiplyOp, difference, difference))
 
 
 COMPARISONS: dict[type[qnn.QnnCompareOp], tuple[type[TensorOp], int]] = {
@@ -41,25 +37,22 @@ COMPARISONS: dict[type[qnn.QnnCompareOp], tuple[type[TensorOp], int]] = {
 far from the limits of i32."""
 
 
-class Compare(Legalization):
+@pattern
+def compare(new: Expansion, op: qnn.QnnCompareOp) -> SSAValue:
     """qnn.equal, less, greater %a, %b  =>  relay.equal, less, greater x, y
 
     `x = rescale((a - zero point) << left_shift)`, y likewise of b. `less_equal` becomes `less x, y + 1`,
     `greater_equal` becomes `greater x, y - 1`, and `not_equal` becomes the cast of `x - y` to i1.
     """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.QnnCompareOp, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        lhs, rhs = sides(new, op, op.lhs, op.rhs)
-        if isinstance(op, qnn.NotEqualOp):
-            new.replace(rewriter, new.cast(new.value(relay.SubtractOp, lhs, rhs), i1))
-            return
-        kind, more = COMPARISONS[type(op)]
-        new.replace(rewriter, new.value(kind, lhs, new.plus(rhs, more)))
+    lhs, rhs = sides(new, op, op.lhs, op.rhs)
+    if isinstance(op, qnn.NotEqualOp):
+        return new.cast(new.value(relay.SubtractOp, lhs, rhs), i1)
+    kind, more = COMPARISONS[type(op)]
+    return new.value(kind, lhs, new.plus(rhs, more))
 
 
-class Divide(Legalization):
+@pattern
+def divide(new: Expansion, op: qnn.DivideOp) -> SSAValue:
     """qnn.divide %a, %b  =>  cast(clip(q + zero point)), q = rounding_right_shift (high_multiply (high_multiply n, r),
     multiplier), f + s - shift
 
@@ -68,31 +61,27 @@ class Divide(Legalization):
     the mantissa of the reciprocal of |b'|, and s its shift. q is 0 where the amount of the right shift is above 31, and
     shifted left where it is negative.
     """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.DivideOp, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        a, b = (
-            int64(every_code(tensor(x).element_type)) - zero.value.data
-            for x, zero in ((op.lhs, op.lhs_zero_point), (op.rhs, op.rhs_zero_point))
-        )
-        inverse, headroom = reciprocal(np.maximum(np.abs(b), 1))
-        negative = new.lookup(op.rhs, b < 0, np.int32)
-        plain, turned = (numerators(new, op.lhs, sign * a) for sign in (1, -1))
-        flag = new.cast(negative, i1)
-        top, free = (new.value(relay.WhereOp, flag, second, first) for first, second in zip(plain, turned, strict=True))
-        top = new.value(relay.MultiplyOp, top, new.lookup(op.rhs, b != 0, np.int32))
-        quotient = new.value(relay.HighMultiplyOp, top, new.lookup(op.rhs, inverse, np.int32))
-        scaled = new.value(relay.HighMultiplyOp, quotient, new.constant(op.multiplier.value.data, np.int32))
-        bits = new.lookup(op.rhs, 31 - headroom - op.shift.value.data, np.int32)
-        amount = new.value(relay.AddOp, free, bits)
-        right = new.value(relay.RoundingRightShiftOp, scaled, new.clip(amount, 0, 31))
-        small = new.value(relay.GreaterOp, amount, new.constant(31, np.int32))
-        right = new.value(relay.WhereOp, small, new.constant(0, np.int32), right)
-        left = new.clip(new.value(relay.NegativeOp, amount), 0, 31)
-        x = new.value(relay.LeftShiftOp, right, left)
-        type = tensor(op.result).element_type
-        new.replace(rewriter, finish(new, x, op.output_zero_point.value.data, op.min, op.max, type))
+    a, b = (
+        int64(every_code(tensor(x).element_type)) - zero.value.data
+        for x, zero in ((op.lhs, op.lhs_zero_point), (op.rhs, op.rhs_zero_point))
+    )
+    inverse, headroom = reciprocal(np.maximum(np.abs(b), 1))
+    negative = new.lookup(op.rhs, b < 0, np.int32)
+    plain, turned = (numerators(new, op.lhs, sign * a) for sign in (1, -1))
+    flag = new.cast(negative, i1)
+    top, free = (new.value(relay.WhereOp, flag, second, first) for first, second in zip(plain, turned, strict=True))
+    top = new.value(relay.MultiplyOp, top, new.lookup(op.rhs, b != 0, np.int32))
+    quotient = new.value(relay.HighMultiplyOp, top, new.lookup(op.rhs, inverse, np.int32))
+    scaled = new.value(relay.HighMultiplyOp, quotient, new.constant(op.multiplier.value.data, np.int32))
+    bits = new.lookup(op.rhs, 31 - headroom - op.shift.value.data, np.int32)
+    amount = new.value(relay.AddOp, free, bits)
+    right = new.value(relay.RoundingRightShiftOp, scaled, new.clip(amount, 0, 31))
+    small = new.value(relay.GreaterOp, amount, new.constant(31, np.int32))
+    right = new.value(relay.WhereOp, small, new.constant(0, np.int32), right)
+    left = new.clip(new.value(relay.NegativeOp, amount), 0, 31)
+    x = new.value(relay.LeftShiftOp, right, left)
+    type = tensor(op.result).element_type
+    return finish(new, x, op.output_zero_point.value.data, op.min, op.max, type)
 
 
 def numerators(new: Expansion, code: SSAValue, a: Int64) -> tuple[SSAValue, SSAValue]:
@@ -102,4 +91,4 @@ def numerators(new: Expansion, code: SSAValue, a: Int64) -> tuple[SSAValue, SSAV
     return new.lookup(code, (a << free).astype(np.int32), np.int32), new.lookup(code, free, np.int32)
 
 
-PATTERNS: list[type[Legalization]] = [SquaredDifference, Compare, Divide]
+PATTERNS: list[type[Legalization]] = [squared_difference, compare, divide]

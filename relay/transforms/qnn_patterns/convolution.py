@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import IntegerAttr, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import TensorOp, tensor
 from relay.transforms.expansion import Expansion, limits
-from relay.transforms.legalization import Legalization
+from relay.transforms.legalization import Legalization, pattern
 
 Products = qnn.Conv2dOp | qnn.Conv2dTransposeOp | qnn.DenseOp | qnn.BatchMatmulOp
 
@@ -30,30 +29,27 @@ PIECES = 16
 each range fits i32."""
 
 
-class Product(Legalization):
+@pattern
+def product(new: Expansion, op: Products) -> SSAValue:
     """qnn.conv2d, conv2d_transpose, dense, batch_matmul  =>  relay.nn.* {zero points that are not 0}
 
     i64 sums that fit i32 for all data become i32 sums, cast. A dense op or a convolution may also be split into i32
     sums over ranges of input channels, which are then added in i64.
     """
+    properties = kept(op)
+    weights = constant_weights(op) if op.out_dtype == i64 else None
+    parts = [] if weights is None else parts_that_fit(op, weights)
+    if weights is None or not parts:
+        return new.value(PLAIN[type(op)], *op.operands, properties=properties)
+    data, kernel = op.operands
 
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: Products, rewriter: PatternRewriter) -> None:
-        new, properties = Expansion(op), kept(op)
-        weights = constant_weights(op) if op.out_dtype == i64 else None
-        parts = [] if weights is None else parts_that_fit(op, weights)
-        if weights is None or not parts:
-            new.replace(rewriter, new.value(PLAIN[type(op)], *op.operands, properties=properties))
-            return
-        data, kernel = op.operands
+    def sums(begin: int, end: int) -> SSAValue:
+        operands = [data, kernel]
+        if len(parts) > 1:
+            operands = [new.sliced(data, -1, begin, end), new.constant(weights[..., begin:end], weights.dtype)]
+        return new.cast(new.value(PLAIN[type(op)], *operands, properties=properties | {"out_dtype": i32}), i64)
 
-        def sums(begin: int, end: int) -> SSAValue:
-            operands = [data, kernel]
-            if len(parts) > 1:
-                operands = [new.sliced(data, -1, begin, end), new.constant(weights[..., begin:end], weights.dtype)]
-            return new.cast(new.value(PLAIN[type(op)], *operands, properties=properties | {"out_dtype": i32}), i64)
-
-        new.replace(rewriter, new.total(starmap(sums, parts)))
+    return new.total(starmap(sums, parts))
 
 
 def constant_weights(op: Products) -> npt.NDArray[np.generic] | None:
@@ -113,4 +109,4 @@ def kept(op: Operation) -> dict[str, Attribute | None]:
     }
 
 
-PATTERNS: list[type[Legalization]] = [Product]
+PATTERNS: list[type[Legalization]] = [product]

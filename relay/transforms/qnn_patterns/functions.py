@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import dtype_of, ints, to_numpy
@@ -14,7 +13,7 @@ from relay.dialects.qnn.parameters import TFLITE
 from relay.interpreters.arithmetic import INT32_MAX
 from relay.interpreters.qnn_functions import HALF_SQRT_2
 from relay.transforms.expansion import Expansion, limits
-from relay.transforms.legalization import Legalization
+from relay.transforms.legalization import Legalization, pattern
 from relay.transforms.qnn_patterns.rescale import codes_to_i32, finish, rescale
 from relay.transforms.qnn_patterns.tables import by_table
 
@@ -24,46 +23,36 @@ def end(new: Expansion, op: qnn.QnnFunctionOp | qnn.PreluOp, x: SSAValue) -> SSA
     return finish(new, x, op.output_zero_point.value.data, None, None, tensor(op.result).element_type)
 
 
-class Abs(Legalization):
+@pattern
+def abs_(new: Expansion, op: qnn.AbsOp) -> SSAValue:
     """qnn.abs %x  =>  cast(clip(rescale(abs(i32(%x) - zero point)) + zero point))"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.AbsOp, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        x = new.value(relay.AbsOp, codes_to_i32(new, op.input, op.input_zero_point))
-        if op.multiplier is not None and op.shift is not None:
-            x = rescale(new, x, op.multiplier.value.data, op.shift.value.data, TFLITE)
-        new.replace(rewriter, end(new, op, x))
+    x = new.value(relay.AbsOp, codes_to_i32(new, op.input, op.input_zero_point))
+    if op.multiplier is not None and op.shift is not None:
+        x = rescale(new, x, op.multiplier.value.data, op.shift.value.data, TFLITE)
+    return end(new, op, x)
 
 
-class LeakyRelu(Legalization):
+@pattern
+def leaky_relu(new: Expansion, op: qnn.LeakyReluOp) -> SSAValue:
     """qnn.leaky_relu %x => relay.lookup %x, table for 8-bit codes; for others cast(clip(where(%x' < 0, +-rescale(%x'),
     rescale(%x')) + zero point)), %x' = i32(%x) - zero point"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.LeakyReluOp, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        if dtype_of(tensor(op.input).element_type).itemsize == 1:
-            by_table(new, op, rewriter)
-            return
-        x = codes_to_i32(new, op.input, op.input_zero_point)
-        sloped = rescale(new, x, op.alpha_multiplier.value.data, op.alpha_shift.value.data, TFLITE)
-        if float(to_numpy(op.alpha)) < 0:
-            sloped = new.value(relay.NegativeOp, sloped)
-        new.replace(rewriter, end(new, op, either(new, op, x, sloped)))
+    if dtype_of(tensor(op.input).element_type).itemsize == 1:
+        return by_table(new, op)
+    x = codes_to_i32(new, op.input, op.input_zero_point)
+    sloped = rescale(new, x, op.alpha_multiplier.value.data, op.alpha_shift.value.data, TFLITE)
+    if float(to_numpy(op.alpha)) < 0:
+        sloped = new.value(relay.NegativeOp, sloped)
+    return end(new, op, either(new, op, x, sloped))
 
 
-class Prelu(Legalization):
+@pattern
+def prelu(new: Expansion, op: qnn.PreluOp) -> SSAValue:
     """qnn.prelu %x, %a  =>  cast(clip(where(%x' < 0, rescale(%x' * %a'), rescale(%x')) + output zero point)), where %x'
     and %a' are %x and %a as i32 minus their own zero points"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.PreluOp, rewriter: PatternRewriter) -> None:
-        new = Expansion(op)
-        x = codes_to_i32(new, op.input, op.input_zero_point)
-        sloped = new.value(relay.MultiplyOp, x, codes_to_i32(new, op.alpha, op.alpha_zero_point))
-        sloped = rescale(new, sloped, op.alpha_multiplier.value.data, op.alpha_shift.value.data, TFLITE)
-        new.replace(rewriter, end(new, op, either(new, op, x, sloped)))
+    x = codes_to_i32(new, op.input, op.input_zero_point)
+    sloped = new.value(relay.MultiplyOp, x, codes_to_i32(new, op.alpha, op.alpha_zero_point))
+    sloped = rescale(new, sloped, op.alpha_multiplier.value.data, op.alpha_shift.value.data, TFLITE)
+    return end(new, op, either(new, op, x, sloped))
 
 
 def either(new: Expansion, op: qnn.LeakyReluOp | qnn.PreluOp, x: SSAValue, sloped: SSAValue) -> SSAValue:
@@ -73,25 +62,23 @@ def either(new: Expansion, op: qnn.LeakyReluOp | qnn.PreluOp, x: SSAValue, slope
     return new.value(relay.WhereOp, negative, sloped, kept)
 
 
-class L2Normalize(Legalization):
+@pattern
+def l2_normalize(new: Expansion, op: qnn.L2NormalizeOp) -> SSAValue:
     """qnn.l2_normalize %x  =>  cast(clip(((%x' * 128 * m) >> (31 + s)) + output zero point)), where %x' = i32(%x) -
     input zero point, and `m * 2^(-31 - s)` is the inverse square root of the sum of %x'^2 over the last axis, found by
     five Newton-Raphson steps"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.L2NormalizeOp, rewriter: PatternRewriter) -> None:
-        new, type = Expansion(op), tensor(op.result).element_type
-        x = codes_to_i32(new, op.input, op.input_zero_point)
-        keep = {"axis": ints([-1]), "keepdims": IntegerAttr.from_bool(True)}
-        total = new.value(relay.SumOp, new.value(relay.MultiplyOp, x, x), properties=keep)
-        mantissa, right = inverse_square_root(new, total)
-        signed = limits(type)[0] < 0
-        left = new.clip(new.plus(new.value(relay.NegativeOp, right), 7), 0, 7) if signed else None
-        right = new.clip(new.plus(right, -7), 0, 31) if signed else right
-        x = new.left_shift(x, 7) if left is None else new.value(relay.LeftShiftOp, x, left)
-        x = new.value(relay.HighMultiplyOp, x, mantissa)
-        x = new.value(relay.RoundingRightShiftOp, x, right)
-        new.replace(rewriter, finish(new, x, 0 if signed else 128, None, None, type))
+    type = tensor(op.result).element_type
+    x = codes_to_i32(new, op.input, op.input_zero_point)
+    keep = {"axis": ints([-1]), "keepdims": IntegerAttr.from_bool(True)}
+    total = new.value(relay.SumOp, new.value(relay.MultiplyOp, x, x), properties=keep)
+    mantissa, right = inverse_square_root(new, total)
+    signed = limits(type)[0] < 0
+    left = new.clip(new.plus(new.value(relay.NegativeOp, right), 7), 0, 7) if signed else None
+    right = new.clip(new.plus(right, -7), 0, 31) if signed else right
+    x = new.left_shift(x, 7) if left is None else new.value(relay.LeftShiftOp, x, left)
+    x = new.value(relay.HighMultiplyOp, x, mantissa)
+    x = new.value(relay.RoundingRightShiftOp, x, right)
+    return finish(new, x, 0 if signed else 128, None, None, type)
 
 
 def inverse_square_root(new: Expansion, x: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -137,4 +124,4 @@ def inverse_square_root(new: Expansion, x: SSAValue) -> tuple[SSAValue, SSAValue
     )
 
 
-PATTERNS: list[type[Legalization]] = [Abs, LeakyRelu, Prelu, L2Normalize]
+PATTERNS: list[type[Legalization]] = [abs_, leaky_relu, prelu, l2_normalize]

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i8, i16, i32, i64
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import ints, to_numpy
@@ -14,7 +13,7 @@ from relay.dialects.op import DYNAMIC, shape, tensor
 from relay.errors import Unsupported
 from relay.interpreters.qnn_recurrent import gate_tables
 from relay.transforms.expansion import Expansion, limits
-from relay.transforms.legalization import Legalization
+from relay.transforms.legalization import Legalization, pattern
 from relay.transforms.location import place
 from relay.transforms.qnn_patterns.rescale import finish, rescale
 
@@ -38,36 +37,34 @@ def shifted_product(new: Expansion, a: SSAValue, b: SSAValue, amount: int) -> SS
     return new.value(relay.RoundingRightShiftOp, product, new.constant(amount, np.int32))
 
 
-class Lstm(Legalization):
+@pattern
+def lstm(new: Expansion, op: qnn.LstmOp) -> tuple[SSAValue, SSAValue, SSAValue]:
     """qnn.lstm  =>  one product W x for all steps; per step one product R h, the rescaled gates' sum, tables of
     sigmoid and tanh on their i16 codes, and the cell's and hidden state's products"""
+    major = bool(op.time_major.value.data)
+    dims = shape(op.data)
+    if DYNAMIC in dims:
+        raise Unsupported(place(op), "the batch or the number of steps is not known", "give the model fixed shapes")
+    (batch, units), steps = shape(op.hidden_state), dims[0] if major else dims[1]
+    from_input = dense(new, op.data, op.input_kernel, op.input_zero_point)
+    from_input = new.value(relay.BiasAddOp, from_input, op.bias)
+    from_input = rescaled_gates(new, from_input, to_numpy(op.input_multiplier), to_numpy(op.input_shift), units)
+    from_input = new.cast(sat16(new, from_input), i16)
+    hidden, cell, sequence = op.hidden_state, op.cell_state, list[SSAValue]()
+    step, axis = Step(new, op, units), IntegerAttr(0 if major else 1, i64)
+    for t in range(steps):
+        now = new.value(relay.TakeOp, from_input, new.constant([t], np.int32), properties={"axis": axis})
+        hidden, cell = step(new.reshape(now, [batch, shape(now)[2]]), hidden, cell)
+        sequence.append(new.reshape(hidden, [1, batch, units] if major else [batch, 1, units]))
+    result = new.value(relay.ConcatenateOp, *sequence, properties={"axis": axis})
+    return result, hidden, cell
 
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.LstmOp, rewriter: PatternRewriter) -> None:
-        new, major = Expansion(op), bool(op.time_major.value.data)
-        dims = shape(op.data)
-        if DYNAMIC in dims:
-            raise Unsupported(place(op), "the batch or the number of steps is not known", "give the model fixed shapes")
-        (batch, units), steps = shape(op.hidden_state), dims[0] if major else dims[1]
-        from_input = dense(new, op.data, op.input_kernel, op.input_zero_point)
-        from_input = new.value(relay.BiasAddOp, from_input, op.bias)
-        from_input = self.gates(new, from_input, to_numpy(op.input_multiplier), to_numpy(op.input_shift), units)
-        from_input = new.cast(sat16(new, from_input), i16)
-        hidden, cell, sequence = op.hidden_state, op.cell_state, list[SSAValue]()
-        step, axis = Step(new, op, units), IntegerAttr(0 if major else 1, i64)
-        for t in range(steps):
-            now = new.value(relay.TakeOp, from_input, new.constant([t], np.int32), properties={"axis": axis})
-            hidden, cell = step(new.reshape(now, [batch, shape(now)[2]]), hidden, cell)
-            sequence.append(new.reshape(hidden, [1, batch, units] if major else [batch, 1, units]))
-        result = new.value(relay.ConcatenateOp, *sequence, properties={"axis": axis})
-        new.replace(rewriter, result, hidden, cell)
 
-    @staticmethod
-    def gates(
-        new: Expansion, x: SSAValue, multiplier: npt.NDArray[np.generic], shift: npt.NDArray[np.generic], units: int
-    ) -> SSAValue:
-        """Rescale the gates, side by side on the last axis, each with its own multiplier."""
-        return rescale(new, x, np.repeat(multiplier, units), np.repeat(shift, units), TFLITE)
+def rescaled_gates(
+    new: Expansion, x: SSAValue, multiplier: npt.NDArray[np.generic], shift: npt.NDArray[np.generic], units: int
+) -> SSAValue:
+    """Rescale the gates, side by side on the last axis, each with its own multiplier."""
+    return rescale(new, x, np.repeat(multiplier, units), np.repeat(shift, units), TFLITE)
 
 
 class Step:
@@ -90,7 +87,7 @@ class Step:
         """Build the next hidden and cell state, and return them."""
         new, op = self.new, self.op
         recurrent = dense(new, hidden, op.recurrent_kernel, op.hidden_zero_point)
-        recurrent = Lstm.gates(new, recurrent, self.multiplier, self.shift, self.units)
+        recurrent = rescaled_gates(new, recurrent, self.multiplier, self.shift, self.units)
         total = new.cast(sat16(new, new.value(relay.AddOp, new.cast(from_input, i32), recurrent)), i16)
         count = shape(total)[1] // self.units
         parts = [new.sliced(total, -1, i * self.units, (i + 1) * self.units) for i in range(count)]
@@ -110,28 +107,26 @@ class Step:
         return finish(new, product, op.hidden_zero_point.value.data, None, None, i8), cell
 
 
-class Svdf(Legalization):
+@pattern
+def svdf(new: Expansion, op: qnn.SvdfOp) -> tuple[SSAValue, SSAValue]:
     """qnn.svdf  =>  state = concat(state[:, 1:], 0) with cast(clip(rescale(W x))) in each filter's last slot;
     cast(clip(rescale(sum(state * time kernel) + bias) + zero point))"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.SvdfOp, rewriter: PatternRewriter) -> None:
-        new, ranks = Expansion(op), op.rank.value.data
-        (batch, _), (filters, memory) = shape(op.data), shape(op.time_kernel)
-        type = tensor(op.state).element_type
-        fresh = dense(new, op.data, op.feature_kernel, op.input_zero_point)
-        fresh = rescale(new, fresh, op.feature_multiplier.value.data, op.feature_shift.value.data, TFLITE)
-        fresh = new.reshape(finish(new, fresh, 0, None, None, type), [batch, filters, 1])
-        history = new.sliced(new.reshape(op.state, [batch, filters, memory]), -1, 1, memory)
-        state = new.joined([history, fresh], 2)
-        products = new.value(relay.MultiplyOp, new.cast(state, i32), new.cast(op.time_kernel, i32))
-        products = new.reshape(products, [batch, filters // ranks, ranks * memory])
-        total = new.value(relay.SumOp, products, properties={"axis": ints([2])})
-        if op.bias is not None:
-            total = new.value(relay.BiasAddOp, total, op.bias)
-        total = rescale(new, total, op.multiplier.value.data, op.shift.value.data, TFLITE)
-        result = finish(new, total, op.output_zero_point.value.data, op.min, op.max, i8)
-        new.replace(rewriter, result, new.reshape(state, [batch, filters * memory]))
+    ranks = op.rank.value.data
+    (batch, _), (filters, memory) = shape(op.data), shape(op.time_kernel)
+    type = tensor(op.state).element_type
+    fresh = dense(new, op.data, op.feature_kernel, op.input_zero_point)
+    fresh = rescale(new, fresh, op.feature_multiplier.value.data, op.feature_shift.value.data, TFLITE)
+    fresh = new.reshape(finish(new, fresh, 0, None, None, type), [batch, filters, 1])
+    history = new.sliced(new.reshape(op.state, [batch, filters, memory]), -1, 1, memory)
+    state = new.joined([history, fresh], 2)
+    products = new.value(relay.MultiplyOp, new.cast(state, i32), new.cast(op.time_kernel, i32))
+    products = new.reshape(products, [batch, filters // ranks, ranks * memory])
+    total = new.value(relay.SumOp, products, properties={"axis": ints([2])})
+    if op.bias is not None:
+        total = new.value(relay.BiasAddOp, total, op.bias)
+    total = rescale(new, total, op.multiplier.value.data, op.shift.value.data, TFLITE)
+    result = finish(new, total, op.output_zero_point.value.data, op.min, op.max, i8)
+    return result, new.reshape(state, [batch, filters * memory])
 
 
-PATTERNS: list[type[Legalization]] = [Lstm, Svdf]
+PATTERNS: list[type[Legalization]] = [lstm, svdf]

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerAttr, f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
@@ -14,7 +13,7 @@ from relay.dialects.op import tensor
 from relay.dialects.qnn.parameters import TFLITE
 from relay.errors import Unsupported
 from relay.transforms.expansion import Expansion, along, limits
-from relay.transforms.legalization import Legalization
+from relay.transforms.legalization import Legalization, pattern
 from relay.transforms.location import place
 
 TO_EVEN = 1.5 * 2.0**23
@@ -70,34 +69,31 @@ def finish(
     return new.cast(new.clip(new.plus(x, zero_point), *code_bounds(low, high, type)), type)
 
 
-class Requantize(Legalization):
+@pattern
+def requantize(new: Expansion, op: qnn.RequantizeOp) -> SSAValue:
     """qnn.requantize %x  =>  cast(clip(rescale(i32(%x) - zero point) + zero point))
 
     The op's `rounding` decides how rescale is computed: `f64_away` as round(f64(x) * real_multiplier); `f32_even` as
     the float32 product, clipped, and rounded to even by adding and subtracting 1.5 * 2^23; any other by
     `relay.fixed_point_multiply`.
     """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.RequantizeOp, rewriter: PatternRewriter) -> None:
-        new, wide = Expansion(op), tensor(op.input).element_type == i64
-        x = new.subtract(op.input if wide else new.cast(op.input, i32), op.input_zero_point.value.data)
-        multiplier, shift, axis = to_numpy(op.multiplier), to_numpy(op.shift), op.axis.value.data
-        match op.rounding.data:
-            case "f64_away":
-                result = float64_product(new, op, x)
-            case "f32_even":
-                result = float32_product(new, op, x)
-            case rounding if wide and rounding != "tflite":
-                raise Unsupported(place(op), f"rounding {rounding} of 64-bit sums", "use tflite or f64_away")
-            case _:
-                rescaled = (
-                    rescale_i64(new, x, multiplier, shift, axis)
-                    if wide
-                    else rescale(new, x, multiplier, shift, op.rounding, axis)
-                )
-                result = finish(new, rescaled, op.output_zero_point.value.data, op.min, op.max, op.out_dtype)
-        new.replace(rewriter, result)
+    wide = tensor(op.input).element_type == i64
+    x = new.subtract(op.input if wide else new.cast(op.input, i32), op.input_zero_point.value.data)
+    multiplier, shift, axis = to_numpy(op.multiplier), to_numpy(op.shift), op.axis.value.data
+    match op.rounding.data:
+        case "f64_away":
+            return float64_product(new, op, x)
+        case "f32_even":
+            return float32_product(new, op, x)
+        case rounding if wide and rounding != "tflite":
+            raise Unsupported(place(op), f"rounding {rounding} of 64-bit sums", "use tflite or f64_away")
+        case _:
+            rescaled = (
+                rescale_i64(new, x, multiplier, shift, axis)
+                if wide
+                else rescale(new, x, multiplier, shift, op.rounding, axis)
+            )
+            return finish(new, rescaled, op.output_zero_point.value.data, op.min, op.max, op.out_dtype)
 
 
 def real_multiplier(op: qnn.RequantizeOp) -> npt.NDArray[np.float64]:
@@ -145,55 +141,51 @@ def clip_numbers(new: Expansion, x: SSAValue, low: float, high: float) -> SSAVal
     return new.value(relay.MinimumOp, raised, new.constant_like(high, x))
 
 
-class Quantize(Legalization):
+@pattern
+def quantize(new: Expansion, op: qnn.QuantizeOp) -> SSAValue:
     """qnn.quantize %x  =>  cast(i32(clip(round(%x / scale))) + zero point); `even_inverse` multiplies by 1 / scale
     instead of dividing, `even_sum` adds the zero point before rounding
 
     The clip is before the cast, so that floats beyond the integers' range give the nearest code, and NaN the lowest.
     """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.QuantizeOp, rewriter: PatternRewriter) -> None:
-        new, axis = Expansion(op), op.axis.value.data
-        scale, zero_point = to_numpy(op.scale).astype(np.float32), to_numpy(op.zero_point).astype(np.int64)
-        least, most = limits(op.out_dtype)
-        if op.rounding.data == "even_inverse":
-            x = new.times(op.input, along(np.float32(1) / scale, axis, op.input))
-        else:
-            x = new.value(relay.DivideOp, op.input, new.constant(along(scale, axis, op.input), np.float32))
-        if op.rounding.data == "even_sum":
-            x = new.plus(x, along(zero_point, axis, x))
-            zero_point = np.zeros((), np.int64)
-        bounds = least - int(zero_point.max()), most - int(zero_point.min())
-        if op.rounding.data == "away":
-            x = clip_numbers(new, new.value(relay.RoundOp, x), *bounds)
-        else:
-            x = to_even(new, clip_numbers(new, x, *bounds))
-        x = new.plus(new.cast(x, i32), along(zero_point, axis, x))
-        if zero_point.size > 1:
-            x = new.clip(x, least, most)
-        new.replace(rewriter, new.cast(x, op.out_dtype))
+    axis = op.axis.value.data
+    scale, zero_point = to_numpy(op.scale).astype(np.float32), to_numpy(op.zero_point).astype(np.int64)
+    least, most = limits(op.out_dtype)
+    if op.rounding.data == "even_inverse":
+        x = new.times(op.input, along(np.float32(1) / scale, axis, op.input))
+    else:
+        x = new.value(relay.DivideOp, op.input, new.constant(along(scale, axis, op.input), np.float32))
+    if op.rounding.data == "even_sum":
+        x = new.plus(x, along(zero_point, axis, x))
+        zero_point = np.zeros((), np.int64)
+    bounds = least - int(zero_point.max()), most - int(zero_point.min())
+    if op.rounding.data == "away":
+        x = clip_numbers(new, new.value(relay.RoundOp, x), *bounds)
+    else:
+        x = to_even(new, clip_numbers(new, x, *bounds))
+    x = new.plus(new.cast(x, i32), along(zero_point, axis, x))
+    if zero_point.size > 1:
+        x = new.clip(x, least, most)
+    return new.cast(x, op.out_dtype)
 
 
-class Dequantize(Legalization):
+@pattern
+def dequantize(new: Expansion, op: qnn.DequantizeOp) -> SSAValue:
     """qnn.dequantize %x  =>  f32(i32(%x) - zero point) * scale
 
     For 8- and 16-bit codes with one scale the float32 product equals the float64 product of the reference, rounded to
     float32. The product of 32-bit codes with one scale is computed in f64, unless the op's `product` is `f32`.
     """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.DequantizeOp, rewriter: PatternRewriter) -> None:
-        new, axis = Expansion(op), op.axis.value.data
-        scale, zero_point = to_numpy(op.scale), to_numpy(op.zero_point)
-        x = new.subtract(new.cast(op.input, i32), along(zero_point, axis, op.input))
-        exact = (
-            scale.ndim > 0
-            or op.product.data == "f32"
-            or (limits(tensor(op.input).element_type)[1] < 1 << 16 and scale.dtype == np.float32)
-        )
-        x = new.cast(x, Float32Type() if exact else Float64Type())
-        new.replace(rewriter, new.cast(new.times(x, along(scale, axis, x)), f32))
+    axis = op.axis.value.data
+    scale, zero_point = to_numpy(op.scale), to_numpy(op.zero_point)
+    x = new.subtract(new.cast(op.input, i32), along(zero_point, axis, op.input))
+    exact = (
+        scale.ndim > 0
+        or op.product.data == "f32"
+        or (limits(tensor(op.input).element_type)[1] < 1 << 16 and scale.dtype == np.float32)
+    )
+    x = new.cast(x, Float32Type() if exact else Float64Type())
+    return new.cast(new.times(x, along(scale, axis, x)), f32)
 
 
-PATTERNS: list[type[Legalization]] = [Requantize, Quantize, Dequantize]
+PATTERNS: list[type[Legalization]] = [requantize, quantize, dequantize]

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 from xdsl.dialects.builtin import BoolAttr, IntegerType, ModuleOp, Signedness, f64, i16, i32
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, ints, to_numpy
@@ -19,7 +18,7 @@ from relay.interpreters.arithmetic import rounding_right_shift
 from relay.interpreters.qnn import softmax_exp_table, softmax_powers
 from relay.interpreters.softmax16 import exp_table, reciprocal_table
 from relay.transforms.expansion import Expansion, limits
-from relay.transforms.legalization import Legalization
+from relay.transforms.legalization import Legalization, pattern
 from relay.transforms.location import place
 from relay.transforms.qnn_patterns.rescale import to_even
 
@@ -28,41 +27,38 @@ ACCUMULATOR_BITS = 12
 KEEP = {"axis": ints([-1]), "keepdims": BoolAttr.from_bool(True)}
 
 
-class Softmax(Legalization):
+@pattern
+def softmax(new: Expansion, op: qnn.SoftmaxOp) -> SSAValue:
     """qnn.softmax %x  =>  k = ui8(max - %x); e = exp table[k]; s = sum of e >> 12; m, h = reciprocal of s;
     cast(clip(((m * e) >> 35 - h) + lowest code))
 
     For vectorized code, e >> 12 is a table, too. The table is 0 where the reference skips a term. The subtraction wraps
     in 8 bits, where it is exact as ui8. Shifts beyond 31 (rows of 512 and more) are split in two.
     """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.SoftmaxOp, rewriter: PatternRewriter) -> None:
-        new, type = Expansion(op), tensor(op.result).element_type
-        if type == i16:
-            new.replace(rewriter, softmax16(new, op))
-            return
-        least, most = limits(type)
-        table = softmax_exp_table(op.multiplier.value.data, op.shift.value.data)[::-1]
-        largest = new.value(relay.MaxOp, op.input, properties=KEEP)
-        code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(8, Signedness.UNSIGNED))
-        exponential: SSAValue | None = None
-        if self.target.has_vectors:
-            terms = new.lookup(code, rounding_right_shift(table, ACCUMULATOR_BITS), np.int32)
-        else:  # a table is a kilobyte of flash
-            exponential = new.lookup(code, table, np.int32)
-            terms = new.value(relay.RoundingRightShiftOp, exponential, new.constant(ACCUMULATOR_BITS, np.int32))
-        reciprocal = new.add(relay.FixedPointReciprocalOp, [new.value(relay.SumOp, terms, properties=KEEP)])
-        amount = new.value(relay.SubtractOp, new.constant(ACCUMULATOR_BITS + 31 - 8, np.int32), reciprocal.headroom)
-        if exponential is None:
-            exponential = new.lookup(code, table, np.int32)
-        x = new.value(relay.HighMultiplyOp, reciprocal.mantissa, exponential)
-        if not 0 < shape(op.input)[-1] < 1 << 9:
-            excess = new.clip(new.plus(amount, -31), 0, 31)
-            x = new.value(relay.RightShiftOp, x, excess)
-            amount = new.clip(amount, 0, 31)
-        x = new.plus(new.value(relay.RoundingRightShiftOp, x, amount), least)
-        new.replace(rewriter, new.cast(new.clip(x, least, most), type))
+    type = tensor(op.result).element_type
+    if type == i16:
+        return softmax16(new, op)
+    least, most = limits(type)
+    table = softmax_exp_table(op.multiplier.value.data, op.shift.value.data)[::-1]
+    largest = new.value(relay.MaxOp, op.input, properties=KEEP)
+    code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(8, Signedness.UNSIGNED))
+    exponential: SSAValue | None = None
+    if new.target.has_vectors:
+        terms = new.lookup(code, rounding_right_shift(table, ACCUMULATOR_BITS), np.int32)
+    else:  # a table is a kilobyte of flash
+        exponential = new.lookup(code, table, np.int32)
+        terms = new.value(relay.RoundingRightShiftOp, exponential, new.constant(ACCUMULATOR_BITS, np.int32))
+    reciprocal = new.add(relay.FixedPointReciprocalOp, [new.value(relay.SumOp, terms, properties=KEEP)])
+    amount = new.value(relay.SubtractOp, new.constant(ACCUMULATOR_BITS + 31 - 8, np.int32), reciprocal.headroom)
+    if exponential is None:
+        exponential = new.lookup(code, table, np.int32)
+    x = new.value(relay.HighMultiplyOp, reciprocal.mantissa, exponential)
+    if not 0 < shape(op.input)[-1] < 1 << 9:
+        excess = new.clip(new.plus(amount, -31), 0, 31)
+        x = new.value(relay.RightShiftOp, x, excess)
+        amount = new.clip(amount, 0, 31)
+    x = new.plus(new.value(relay.RoundingRightShiftOp, x, amount), least)
+    return new.cast(new.clip(x, least, most), type)
 
 
 def softmax16(new: Expansion, op: qnn.SoftmaxOp) -> SSAValue:
@@ -85,33 +81,31 @@ def softmax16(new: Expansion, op: qnn.SoftmaxOp) -> SSAValue:
     return new.cast(new.clip(new.value(relay.RightShiftOp, product, amount), 0, (1 << 15) - 1), i16)
 
 
-class TableSoftmax(Legalization):
+@pattern
+def table_softmax(new: Expansion, op: qnn.TableSoftmaxOp) -> SSAValue:
     """qnn.table_softmax %x  =>  e = table[ui8(max - %x)]; cast(clip(rint(f64(e) * floor(1 / scale) / sum of e) + zero
     point))
 
     The sum is over the first axis of the transposed array, so that terms are added one after the other, as in the
     reference, and not several at a time.
     """
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.TableSoftmaxOp, rewriter: PatternRewriter) -> None:
-        new, type, length = Expansion(op), tensor(op.result).element_type, shape(op.input)[-1]
-        if length == DYNAMIC:
-            raise Unsupported(place(op), "the length of its rows is not known", "give the model fixed shapes")
-        scale, target = (to_numpy(attr).astype(np.float32) for attr in (op.input_scale, op.output_scale))
-        largest = new.value(relay.MaxOp, op.input, properties=KEEP)
-        code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(8, Signedness.UNSIGNED))
-        table = table_of(np.float32(scale), length)
-        power = new.cast(new.lookup(code, table, np.float32), f64)
-        x = new.value(
-            relay.DivideOp,
-            new.times(power, np.floor(np.float32(1) / target)),
-            new.cast(sums_in_order(new, code, table), f64),
-        )
-        least, most = limits(type)
-        zero_point = op.output_zero_point.value.data
-        x = new.cast(to_even(new, new.clip(x, least - zero_point, most - zero_point)), i32)
-        new.replace(rewriter, new.cast(new.plus(x, zero_point), type))
+    type, length = tensor(op.result).element_type, shape(op.input)[-1]
+    if length == DYNAMIC:
+        raise Unsupported(place(op), "the length of its rows is not known", "give the model fixed shapes")
+    scale, target = (to_numpy(attr).astype(np.float32) for attr in (op.input_scale, op.output_scale))
+    largest = new.value(relay.MaxOp, op.input, properties=KEEP)
+    code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(8, Signedness.UNSIGNED))
+    table = table_of(np.float32(scale), length)
+    power = new.cast(new.lookup(code, table, np.float32), f64)
+    x = new.value(
+        relay.DivideOp,
+        new.times(power, np.floor(np.float32(1) / target)),
+        new.cast(sums_in_order(new, code, table), f64),
+    )
+    least, most = limits(type)
+    zero_point = op.output_zero_point.value.data
+    x = new.cast(to_even(new, new.clip(x, least - zero_point, most - zero_point)), i32)
+    return new.cast(new.plus(x, zero_point), type)
 
 
 def tables_of_lengths(module: ModuleOp, length: int) -> dict[bytes, Callable[[int], Array]]:
@@ -143,4 +137,4 @@ def sums_in_order(new: Expansion, code: SSAValue, table: Array) -> SSAValue:
     return new.transpose(total, swapped)
 
 
-PATTERNS: list[type[Legalization]] = [Softmax, TableSoftmax]
+PATTERNS: list[type[Legalization]] = [softmax, table_softmax]

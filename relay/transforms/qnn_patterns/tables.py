@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Attribute
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import dtype_of, elements, to_numpy
 from relay.dialects.op import TensorOp, tensor
 from relay.interpreters import evaluate
 from relay.transforms.expansion import Expansion, limits
-from relay.transforms.legalization import Legalization
+from relay.transforms.legalization import Legalization, pattern
 
 
 def every_code(type: Attribute) -> npt.NDArray[np.generic]:
@@ -33,41 +32,37 @@ UNARY = (
     | qnn.SqrtOp
     | qnn.HardSwishOp
 )
-"""The qnn ops that compute a function of each code alone; `Unary` replaces them by a table lookup, for codes of 8 or 16
+"""The qnn ops that compute a function of each code alone; `unary` replaces them by a table lookup, for codes of 8 or 16
 bits."""
 
 
-class Unary(Legalization):
+@pattern
+def unary(new: Expansion, op: UNARY) -> SSAValue:
     """qnn.sigmoid, tanh, gelu, elu, exp, log, rsqrt, sqrt, hard_swish %x  =>  relay.lookup %x, table"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: UNARY, rewriter: PatternRewriter) -> None:
-        by_table(Expansion(op), op, rewriter)
+    return by_table(new, op)
 
 
-def by_table(new: Expansion, op: UNARY | qnn.LeakyReluOp, rewriter: PatternRewriter) -> None:
-    """Replace a function of one code by a lookup table, computed by the op's interpreter."""
+def by_table(new: Expansion, op: UNARY | qnn.LeakyReluOp) -> SSAValue:
+    """The result of a function of one code, from a lookup table that the op's interpreter computes."""
     (table,) = evaluate(op, [every_code(tensor(op.input).element_type)])
-    new.replace(rewriter, new.lookup(op.input, table, table.dtype))
+    return new.lookup(op.input, table, table.dtype)
 
 
-class Concatenate(Legalization):
+@pattern
+def concatenate(new: Expansion, op: qnn.ConcatenateOp) -> SSAValue:
     """qnn.concatenate %a, %b => relay.concatenate; operands of another scale or zero point are rescaled by a table"""
-
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: qnn.ConcatenateOp, rewriter: PatternRewriter) -> None:
-        new, inputs = Expansion(op), list(op.inputs)
-        scales, zero_points = to_numpy(op.input_scales).astype(np.float32), to_numpy(op.input_zero_points)
-        own = (np.float32(op.output_scale.value.data), op.output_zero_point.value.data)
-        tables: dict[tuple[float, int], npt.NDArray[np.generic]] = {}
-        for i, (scale, zero_point) in enumerate(zip(scales, zero_points, strict=True)):
-            if (scale, zero_point) == own:
-                continue
-            key = (float(scale), int(zero_point))
-            if key not in tables:
-                tables[key] = rescaling_table(op, *key)
-            inputs[i] = new.lookup(inputs[i], tables[key], tables[key].dtype)
-        new.replace(rewriter, new.value(relay.ConcatenateOp, *inputs, properties={"axis": op.axis}))
+    inputs = list(op.inputs)
+    scales, zero_points = to_numpy(op.input_scales).astype(np.float32), to_numpy(op.input_zero_points)
+    own = (np.float32(op.output_scale.value.data), op.output_zero_point.value.data)
+    tables: dict[tuple[float, int], npt.NDArray[np.generic]] = {}
+    for i, (scale, zero_point) in enumerate(zip(scales, zero_points, strict=True)):
+        if (scale, zero_point) == own:
+            continue
+        key = (float(scale), int(zero_point))
+        if key not in tables:
+            tables[key] = rescaling_table(op, *key)
+        inputs[i] = new.lookup(inputs[i], tables[key], tables[key].dtype)
+    return new.value(relay.ConcatenateOp, *inputs, properties={"axis": op.axis})
 
 
 def rescaling_table(op: qnn.ConcatenateOp, scale: float, zero_point: int) -> npt.NDArray[np.generic]:
@@ -87,4 +82,4 @@ def rescaling_table(op: qnn.ConcatenateOp, scale: float, zero_point: int) -> npt
     return table
 
 
-PATTERNS: list[type[Legalization]] = [Unary, Concatenate]
+PATTERNS: list[type[Legalization]] = [unary, concatenate]
