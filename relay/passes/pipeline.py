@@ -142,23 +142,17 @@ class Pipeline(PassGroup):
 
     def index(self, name: str) -> int:
         """The index of the pass with this name, or of the first pass of the group with this name."""
-        owner, number = self._find(name)
-        position = 0
-        for other, place, item in self._places():
-            if other is owner and place == number:
-                return position
-            position += isinstance(item, ModulePass)
-        raise AssertionError(name)
+        return self._find(name)[2]
 
     def insert_before(self, name: str, step: ModulePass | Pipeline | str) -> Self:
         """Run a pass, a pipeline, or a text's passes before the pass named."""
-        owner, number = self._find(name)
+        owner, number, _ = self._find(name)
         owner.items[number:number] = self._steps(step)
         return self
 
     def insert_after(self, name: str, step: ModulePass | Pipeline | str) -> Self:
         """Run a pass, a pipeline, or a text's passes after the pass named."""
-        owner, number = self._find(name)
+        owner, number, _ = self._find(name)
         owner.items[number + 1 : number + 1] = self._steps(step)
         return self
 
@@ -173,14 +167,14 @@ class Pipeline(PassGroup):
 
     def remove(self, name: str) -> Self:
         """Remove the pass, or the group, with this name."""
-        owner, number = self._find(name)
+        owner, number, _ = self._find(name)
         del owner.items[number]
         return self
 
     def replace(self, name: str, step: ModulePass | Pipeline | str) -> Self:
         """Replace the named pass, or group of passes, by a pass, a pipeline, or the passes that a text such as
         `"pass-a,pass-b"` names; return this pipeline."""
-        owner, number = self._find(name)
+        owner, number, _ = self._find(name)
         owner.items[number : number + 1] = self._steps(step)
         return self
 
@@ -191,16 +185,14 @@ class Pipeline(PassGroup):
             if isinstance(item, Pipeline):
                 yield from item._places()
 
-    def _find(self, name: str) -> tuple[Pipeline, int]:
-        """The pipeline and index of the only item with this name."""
+    def _find(self, name: str) -> tuple[Pipeline, int, int]:
+        """The pipeline and index of the only item with this name, and the number of passes before it."""
         wanted, sharp, ordinal = text(name, "pipeline", "passes are told by their names").partition("#")
-        found: list[tuple[Pipeline, int]] = []
-        positions: list[int] = []
+        found: list[tuple[Pipeline, int, int]] = []
         position = 0
         for owner, number, item in self._places():
             if _matches(item, wanted):
-                found.append((owner, number))
-                positions.append(position)
+                found.append((owner, number, position))
             position += isinstance(item, ModulePass)
         if not found:
             have = ", ".join(step.name for step in self) or "no passes"
@@ -211,7 +203,7 @@ class Pipeline(PassGroup):
                 raise InvalidArgument("pipeline", f"has {len(found)} of '{wanted}', no '{name}'", "count from #1")
             return found[int(ordinal) - 1]
         if len(found) > 1:
-            where = ", ".join(map(str, positions))
+            where = ", ".join(str(position) for _, _, position in found)
             raise InvalidArgument(
                 "pipeline",
                 f"'{name}' matches the passes at positions {where}",

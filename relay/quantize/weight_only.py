@@ -16,7 +16,7 @@ from xdsl.rewriter import Rewriter
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
-from relay.dialects.element_types import bits_of, converted, signed_floats
+from relay.dialects.element_types import bits_of, converted, largest, signed_floats
 from relay.dialects.op import DYNAMIC, rank, shape, tensor
 from relay.dialects.source import words
 from relay.errors import InvalidArgument
@@ -122,8 +122,7 @@ def in_floats(blocks: Array, type: ReducedPrecisionFloatType) -> tuple[Array, Ar
     """Blocks as the nearest floats of the type after division by each block's scale, which maps its largest element to
     the largest float; and the scales."""
     dtype = dtype_of(type)
-    every = np.arange(1 << type.bitwidth, dtype=np.uint8).view(dtype).astype(np.float32)
-    highest = every[np.isfinite(every)].max()
+    highest = np.float32(largest(dtype))
     scales = (np.abs(blocks).max(axis=-1, keepdims=True) / highest).astype(np.float32)
     numbers = np.divide(blocks, scales, out=np.zeros_like(blocks), where=scales != 0)
     return np.asarray(converted(np.clip(numbers, -highest, highest), dtype)), scales[..., 0]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType
 from xdsl.ir import Attribute
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -15,10 +14,8 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import dtype_of, int_values, ints, to_numpy
 from relay.dialects.layout import Layout
 from relay.dialects.op import tensor
-from relay.passes import Pass
-from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion, limits
-from relay.transforms.legalization import settle
+from relay.transforms.legalization import PatternPass
 
 
 class PadOfConvolution(RewritePattern):
@@ -77,11 +74,8 @@ def more(padding: tuple[int, ...], widths: tuple[int, ...]) -> DenseArrayBase[In
     return ints([a + b for a, b in zip(padding, widths, strict=True)])
 
 
-PATTERNS: list[type[RewritePattern]] = [PadOfConvolution, PadOfMaximum]
-
-
 @dataclass(frozen=True)
-class FoldExplicitPadding(Pass):
+class FoldExplicitPadding(PatternPass):
     """Let convolutions and max pools do the padding of a preceding `nn.pad`, in any layout. No result changes: the
     padding is with the zero point (floats: 0), or with the lowest value."""
 
@@ -89,7 +83,4 @@ class FoldExplicitPadding(Pass):
     opt_level = 1
     invalidates = ()
     why = "folds nn.pad into the convolution or pooling that reads it"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        settle(op, [pattern() for pattern in PATTERNS])
-        erase_dead(op.walk())
+    PATTERNS = (PadOfConvolution, PadOfMaximum)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -14,10 +13,8 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, elements
 from relay.dialects.layout import Layout
 from relay.dialects.op import axis_of, rank
-from relay.passes import Pass
-from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion, known_numbers
-from relay.transforms.legalization import settle
+from relay.transforms.legalization import PatternPass
 
 Product = relay.Conv2dOp | relay.DenseOp
 
@@ -144,11 +141,8 @@ def weight(new: Expansion, op: Product, numbers: Array) -> SSAValue:
     return new.add(relay.ConstantOp, [], {"value": value}).result
 
 
-PATTERNS: list[type[RewritePattern]] = [ScaleAfterProduct, ScaleAfterSum, ScaleBeforeProduct]
-
-
 @dataclass(frozen=True)
-class FoldScaleAxis(Pass):
+class FoldScaleAxis(PatternPass):
     """Fold constant channel factors into the weights of a float convolution or matrix product. The factors may be
     applied before or after it; a bias or another constant sum in between is scaled, too. Rounding changes: results
     differ by a few units in the last place, or not at all where the factors are powers of two. Where another op reads
@@ -159,7 +153,4 @@ class FoldScaleAxis(Pass):
     requires = ("inference", "folded")
     invalidates = ()
     why = "folds per-channel factors into weights"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        settle(op, [pattern() for pattern in PATTERNS])
-        erase_dead(op.walk())
+    PATTERNS = (ScaleAfterProduct, ScaleAfterSum, ScaleBeforeProduct)

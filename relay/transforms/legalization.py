@@ -25,10 +25,12 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from relay.dialects import byoc, plug_in
 from relay.dialects.op import DYNAMIC, TensorOp, is_tensor
 from relay.errors import RelayError, Unsupported
+from relay.passes import Pass
 from relay.passes.context import PassContext
 from relay.plug_ins import installed
 from relay.target import Target, target_of
 from relay.target.record import UNKNOWN
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 from relay.transforms.location import place
 
@@ -257,6 +259,17 @@ def taken_by(pattern: type[RewritePattern]) -> type[Operation]:
     """The ops that a pattern's `op_type_rewrite_pattern` accepts, as a class or union; `Operation` if it has no such
     decorator. Patterns are called only for these ops, because the decorator's own check is slow."""
     return getclosurevars(pattern.match_and_rewrite).nonlocals.get("expected_type", Operation)
+
+
+@dataclass(frozen=True)
+class PatternPass(Pass):
+    """Base of passes that apply patterns until none applies, and then erase dead ops."""
+
+    PATTERNS: ClassVar[Sequence[type[RewritePattern]]]
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        settle(op, [pattern() for pattern in self.PATTERNS])
+        erase_dead(op.walk())
 
 
 def blocks_of(module: ModuleOp) -> list[Block]:

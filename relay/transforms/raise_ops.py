@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from relay.dialects.op import tensor
-from relay.passes import Pass
 from relay.transforms.algebra import Algebra, Rule, by_root
-from relay.transforms.dead_ops import erase_dead
-from relay.transforms.legalization import settle
+from relay.transforms.legalization import PatternPass
 
 GATE = "clip(add(x, 3), 0, 6)"
 HARD_SWISH = f"multiply(x, multiply({GATE}, {np.float32(1 / 6)}))"
@@ -44,7 +41,7 @@ class Raise(Algebra):
 
 
 @dataclass(frozen=True)
-class RaiseOps(Pass):
+class RaiseOps(PatternPass):
     """Replace softmax, sigmoid and hard swish that an exporter decomposed by single ops.
 
     Results differ by a few units in the last place. A softmax that was written without its maximum no longer overflows.
@@ -54,7 +51,4 @@ class RaiseOps(Pass):
     name: ClassVar[str] = "raise-ops"
     invalidates = ()
     why = "raises subgraphs that exporters write out to single ops"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        settle(op, [Raise()])
-        erase_dead(op.walk())
+    PATTERNS = (Raise,)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, i32
 from xdsl.irdl import irdl_op_definition, prop_def
 
@@ -18,7 +16,6 @@ class Conv2dTransposeOp(QnnProductOp, ConvTransposeBase):
     (wrapping) or i64; see `relay.nn.conv2d_transpose`. The result has scale `input_scale * kernel_scale`."""
 
     name = "qnn.conv2d_transpose"
-    SPATIAL: ClassVar[str] = "HW"
 
 
 @irdl_op_definition

@@ -10,7 +10,7 @@ from relay.dialects.relay.activation import (
 from relay.dialects.relay.attention import AttentionOp, RotaryEmbeddingOp
 from relay.dialects.relay.convolution import (
     Conv1dOp, Conv1dTransposeOp, Conv2dTransposeOp, Conv3dOp, Conv3dTransposeOp, ConvBase, ConvNd, ConvTransposeBase,
-    ConvTransposeNd, SpatialConvolution,
+    ConvTransposeNd, SpatialAxes, SpatialConvolution,
 )  # fmt: skip
 from relay.dialects.relay.creation import (
     ArangeOp, CumprodOp, CumsumOp, CumulativeOp, FullLikeOp, FullOp, InitOp, MatrixSetDiagOp, OneHotOp, OnesOp,
@@ -44,7 +44,7 @@ from relay.dialects.relay.nn import (
     WeightOnlyDenseOp,
 )  # fmt: skip
 from relay.dialects.relay.norm import (
-    BatchNormOp, DropoutOp, GroupNormOp, InstanceNormOp, L2NormalizeOp, LayerNormOp, NormOp, RmsNormOp,
+    BatchNormOp, DropoutOp, GroupNormOp, InstanceNormOp, L2NormalizeOp, LayerNormOp, NormOp, PerAxisOp, RmsNormOp,
 )  # fmt: skip
 from relay.dialects.relay.pooling import (
     AdaptiveAvgBase, AdaptiveAvgPool1dOp, AdaptiveAvgPool2dOp, AdaptiveAvgPool3dOp, AdaptiveMaxBase,
@@ -130,14 +130,14 @@ __all__ = [
     "LrnOp", "MatmulBase", "MatmulOp", "MatrixSetDiagOp", "MaxOp", "MaxPool1dOp", "MaxPool2dOp", "MaxPool3dOp",
     "MaxPoolBase", "MaximumOp", "MeanOp", "MeasureOp", "MeshgridOp", "MinOp", "MinimumOp", "MirrorPadOp", "ModOp",
     "MultiplyOp", "NdarraySizeOp", "NegativeOp", "NonMaxSuppressionOp", "NormOp", "NotEqualOp", "OneHotOp",
-    "OnesLikeOp", "OnesOp", "PadOp", "Pool2dOp", "PoolOp", "PowerOp", "PredicateOp", "PreluOp", "ProdOp", "ROUNDINGS",
-    "RearrangeOp", "ReduceOp", "ReducingOp", "ReinterpretOp", "Relay", "ReluOp", "RepeatOp", "ReshapeLikeOp",
-    "ReshapeOp", "Resize1dOp", "Resize2dOp", "Resize3dOp", "ResizeOp", "ReverseOp", "ReverseSequenceOp",
-    "RightShiftOp", "RmsNormOp", "RotaryEmbeddingOp", "RoundOp", "RoundingRightShiftOp", "RsqrtOp", "ScatterAddOp",
-    "ScatterAlongOp", "ScatterBase", "ScatterNdOp", "ScatterOp", "SequenceMaskOp", "ShapeOfOp", "SigmoidOp", "SignOp",
-    "SinOp", "SinhOp", "SliceLikeOp", "SoftmaxOp", "SortOp", "SortingOp", "SpaceToBatchNdOp", "SpaceToDepthOp",
-    "SpatialConvolution", "SpatialOp", "SplitOp", "SqrtOp", "SqueezeOp", "StackOp", "StridedSetOp", "StridedSliceOp",
-    "SubpixelOp", "SubtractOp", "SumOp", "TakeOp", "TanOp", "TanhOp", "TileOp", "TopkOp", "TransformOp", "TransposeOp",
-    "TruncOp", "UnaryOp", "UnravelIndexOp", "UpsampleOp", "Upsampling3dOp", "UpsamplingOp", "VarianceOp",
-    "WeightOnlyDenseOp", "WhereOp", "ZerosLikeOp", "ZerosOp",
+    "OnesLikeOp", "OnesOp", "PadOp", "PerAxisOp", "Pool2dOp", "PoolOp", "PowerOp", "PredicateOp", "PreluOp", "ProdOp",
+    "ROUNDINGS", "RearrangeOp", "ReduceOp", "ReducingOp", "ReinterpretOp", "Relay", "ReluOp", "RepeatOp",
+    "ReshapeLikeOp", "ReshapeOp", "Resize1dOp", "Resize2dOp", "Resize3dOp", "ResizeOp", "ReverseOp",
+    "ReverseSequenceOp", "RightShiftOp", "RmsNormOp", "RotaryEmbeddingOp", "RoundOp", "RoundingRightShiftOp",
+    "RsqrtOp", "ScatterAddOp", "ScatterAlongOp", "ScatterBase", "ScatterNdOp", "ScatterOp", "SequenceMaskOp",
+    "ShapeOfOp", "SigmoidOp", "SignOp", "SinOp", "SinhOp", "SliceLikeOp", "SoftmaxOp", "SortOp", "SortingOp",
+    "SpaceToBatchNdOp", "SpaceToDepthOp", "SpatialAxes", "SpatialConvolution", "SpatialOp", "SplitOp", "SqrtOp",
+    "SqueezeOp", "StackOp", "StridedSetOp", "StridedSliceOp", "SubpixelOp", "SubtractOp", "SumOp", "TakeOp", "TanOp",
+    "TanhOp", "TileOp", "TopkOp", "TransformOp", "TransposeOp", "TruncOp", "UnaryOp", "UnravelIndexOp", "UpsampleOp",
+    "Upsampling3dOp", "UpsamplingOp", "VarianceOp", "WeightOnlyDenseOp", "WhereOp", "ZerosLikeOp", "ZerosOp",
 ]  # fmt: skip

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i32, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from relay.dialects.attributes import int_values, ints
@@ -33,6 +34,15 @@ def numbers(what: str, attr: DenseArrayBase[IntegerType], count: int, default: i
     return values
 
 
+class SpatialAxes:
+    """The letters of an op's spatial axes, by the number in the op's name: `W` for 1d, `HW` for 2d or without a number,
+    `DHW` for 3d."""
+
+    def __get__(self, op: object, kind: type[Operation]) -> str:
+        found = re.search("[123](?=d)", kind.name)
+        return "DHW"[-int(found[0]) :] if found else "HW"
+
+
 class SpatialConvolution(OneResultOp, ABC):
     """Base of convolutions over the spatial axes `SPATIAL`; attributes have one integer per axis, in that order.
 
@@ -42,7 +52,7 @@ class SpatialConvolution(OneResultOp, ABC):
     """
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
-    SPATIAL: ClassVar[str]
+    SPATIAL: ClassVar[SpatialAxes] = SpatialAxes()
     data = operand_def(TENSOR)
     kernel = operand_def(TENSOR)
     strides = prop_def(DenseArrayBase[IntegerType], default_value=NONE)
@@ -164,7 +174,6 @@ class Conv1dOp(CentredOp, ConvBase):
     """Convolution of `data - input_zero_point` with `kernel - kernel_zero_point` along W; see `ConvBase`."""
 
     name = "relay.nn.conv1d"
-    SPATIAL: ClassVar[str] = "W"
 
 
 @irdl_op_definition
@@ -172,7 +181,6 @@ class Conv3dOp(CentredOp, ConvBase):
     """Convolution of `data - input_zero_point` with `kernel - kernel_zero_point` over D, H, W; see `ConvBase`."""
 
     name = "relay.nn.conv3d"
-    SPATIAL: ClassVar[str] = "DHW"
 
 
 @irdl_op_definition
@@ -181,7 +189,6 @@ class Conv1dTransposeOp(CentredOp, ConvTransposeBase):
     `ConvTransposeBase`."""
 
     name = "relay.nn.conv1d_transpose"
-    SPATIAL: ClassVar[str] = "W"
 
 
 @irdl_op_definition
@@ -190,7 +197,6 @@ class Conv2dTransposeOp(CentredOp, ConvTransposeBase):
     `ConvTransposeBase`."""
 
     name = "relay.nn.conv2d_transpose"
-    SPATIAL: ClassVar[str] = "HW"
 
 
 @irdl_op_definition
@@ -199,7 +205,6 @@ class Conv3dTransposeOp(CentredOp, ConvTransposeBase):
     `ConvTransposeBase`."""
 
     name = "relay.nn.conv3d_transpose"
-    SPATIAL: ClassVar[str] = "DHW"
 
 
 ConvNd = Conv1dOp | Conv3dOp

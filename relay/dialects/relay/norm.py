@@ -43,8 +43,21 @@ def check_vectors(op: TensorOp, axis: int, *vectors: SSAValue) -> None:
         require(fits, f"{op.name}: a vector of {list(dims)} for axis of {size}")
 
 
+class PerAxisOp(AxisOp, OneResultOp, ABC):
+    """A normalization whose operands after the data are vectors with an element per index of `axis`."""
+
+    axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
+    epsilon = prop_def(FloatAttr)
+    center = prop_def(BoolAttr, default_value=TRUE)
+    scale = prop_def(BoolAttr, default_value=TRUE)
+
+    def infer(self) -> Sequence[Type]:
+        check_vectors(self, self.axis.value.data, *self.operands[1:])
+        return [tensor(self.operands[0])]
+
+
 @irdl_op_definition
-class BatchNormOp(AxisOp, OneResultOp):
+class BatchNormOp(PerAxisOp):
     """`data * s + (beta - moving_mean * s)` per index of `axis`, with `s = gamma / sqrt(moving_var + epsilon)`; without
     `scale`, gamma counts as 1; without `center`, beta as 0. The mean and variance are constants from training."""
 
@@ -56,17 +69,9 @@ class BatchNormOp(AxisOp, OneResultOp):
     beta = operand_def(TENSOR)
     moving_mean = operand_def(TENSOR)
     moving_var = operand_def(TENSOR)
-    axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
-    epsilon = prop_def(FloatAttr)
-    center = prop_def(BoolAttr, default_value=TRUE)
-    scale = prop_def(BoolAttr, default_value=TRUE)
-
-    def infer(self) -> Sequence[Type]:
-        check_vectors(self, self.axis.value.data, *self.operands[1:])
-        return [tensor(self.data)]
 
 
-class NormOp(AxisOp, OneResultOp, ABC):
+class NormOp(PerAxisOp, ABC):
     """`(data - mean) / sqrt(var + epsilon) * gamma + beta`, gamma and beta per index of `axis`; `mean` is a sum divided
     by the count, `var` the mean of the squares of `data - mean`. Without `scale` gamma counts as 1, without `center`
     beta as 0."""
@@ -75,10 +80,6 @@ class NormOp(AxisOp, OneResultOp, ABC):
     data = operand_def(TENSOR)
     gamma = operand_def(TENSOR)
     beta = operand_def(TENSOR)
-    axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
-    epsilon = prop_def(FloatAttr)
-    center = prop_def(BoolAttr, default_value=TRUE)
-    scale = prop_def(BoolAttr, default_value=TRUE)
 
     def shape_of_groups(self) -> tuple[int, ...]:
         """The shape to which the data is reshaped for normalization; group normalization splits the channels."""
@@ -88,10 +89,6 @@ class NormOp(AxisOp, OneResultOp, ABC):
     def reduced(self) -> tuple[int, ...]:
         """The axes over which mean and variance are taken. They count in the shape that `shape_of_groups` returns, in
         which group normalization has an additional axis."""
-
-    def infer(self) -> Sequence[Type]:
-        check_vectors(self, self.axis.value.data, self.gamma, self.beta)
-        return [tensor(self.data)]
 
     def independent_along(self, axis: int) -> bool:
         return axis == 0 and self.along > 0 or isinstance(self, LayerNormOp) and axis != self.along

@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 from relay.dialects.attributes import int_values
 from relay.dialects.layout import Layout
 from relay.dialects.op import DYNAMIC, TENSOR, OneResultOp, Origin, Type, rank, require, shape, tensor
-from relay.dialects.relay.convolution import EMPTY, NONE, numbers, plain_layout
+from relay.dialects.relay.convolution import EMPTY, NONE, SpatialAxes, numbers, plain_layout
 from relay.dialects.relay.nn import NHWC, ONE_ONE, ZEROS, image_layout
 
 FALSE = IntegerAttr.from_bool(False)
@@ -21,7 +21,7 @@ FALSE = IntegerAttr.from_bool(False)
 class SpatialOp(OneResultOp, ABC):
     """An op on data with the axes `SPATIAL` between batch and channels; the layout is channels last if it is empty."""
 
-    SPATIAL: ClassVar[str]
+    SPATIAL: ClassVar[SpatialAxes] = SpatialAxes()
     data = operand_def(TENSOR)
     layout = prop_def(StringAttr, default_value=EMPTY)
 
@@ -48,7 +48,6 @@ class SpatialOp(OneResultOp, ABC):
 class ImageOp(SpatialOp, ABC):
     """An op on an image, whose layout may split the channels (`NHWC4c`)."""
 
-    SPATIAL: ClassVar[str] = "HW"
     layout = prop_def(StringAttr, default_value=NHWC)
 
     @property
@@ -150,7 +149,6 @@ class MaxPool1dOp(MaxPoolBase):
     """Largest element of each window along W; see `PoolOp`."""
 
     name = "relay.nn.max_pool1d"
-    SPATIAL: ClassVar[str] = "W"
 
 
 class Pool2dOp(ImageOp, PoolOp, ABC):
@@ -175,7 +173,6 @@ class MaxPool3dOp(MaxPoolBase):
     """Largest element of each window over D, H and W; see `PoolOp`."""
 
     name = "relay.nn.max_pool3d"
-    SPATIAL: ClassVar[str] = "DHW"
 
 
 @irdl_op_definition
@@ -183,7 +180,6 @@ class AvgPool1dOp(AvgPoolBase):
     """Mean of each window along W; see `AvgPoolBase`."""
 
     name = "relay.nn.avg_pool1d"
-    SPATIAL: ClassVar[str] = "W"
 
 
 @irdl_op_definition
@@ -198,13 +194,10 @@ class AvgPool3dOp(AvgPoolBase):
     """Mean of each window over D, H and W; see `AvgPoolBase`."""
 
     name = "relay.nn.avg_pool3d"
-    SPATIAL: ClassVar[str] = "DHW"
 
 
 class GlobalPool2dOp(SpatialOp, ABC):
     """One window: the whole image."""
-
-    SPATIAL: ClassVar[str] = "HW"
 
     def infer(self) -> Sequence[Type]:
         return self.of_sizes([1, 1])
@@ -257,7 +250,6 @@ class AdaptiveMaxPool1dOp(AdaptiveMaxBase):
     """Largest element of each of `output_size` windows; see `AdaptivePoolOp`."""
 
     name = "relay.nn.adaptive_max_pool1d"
-    SPATIAL: ClassVar[str] = "W"
 
 
 @irdl_op_definition
@@ -265,7 +257,6 @@ class AdaptiveMaxPool2dOp(AdaptiveMaxBase):
     """Largest element of each of `output_size` windows; see `AdaptivePoolOp`."""
 
     name = "relay.nn.adaptive_max_pool2d"
-    SPATIAL: ClassVar[str] = "HW"
 
 
 @irdl_op_definition
@@ -273,7 +264,6 @@ class AdaptiveMaxPool3dOp(AdaptiveMaxBase):
     """Largest element of each of `output_size` windows; see `AdaptivePoolOp`."""
 
     name = "relay.nn.adaptive_max_pool3d"
-    SPATIAL: ClassVar[str] = "DHW"
 
 
 @irdl_op_definition
@@ -281,7 +271,6 @@ class AdaptiveAvgPool1dOp(AdaptiveAvgBase):
     """Mean of each of `output_size` windows; see `AdaptivePoolOp`."""
 
     name = "relay.nn.adaptive_avg_pool1d"
-    SPATIAL: ClassVar[str] = "W"
 
 
 @irdl_op_definition
@@ -289,7 +278,6 @@ class AdaptiveAvgPool2dOp(AdaptiveAvgBase):
     """Mean of each of `output_size` windows; see `AdaptivePoolOp`."""
 
     name = "relay.nn.adaptive_avg_pool2d"
-    SPATIAL: ClassVar[str] = "HW"
 
 
 @irdl_op_definition
@@ -297,4 +285,3 @@ class AdaptiveAvgPool3dOp(AdaptiveAvgBase):
     """Mean of each of `output_size` windows; see `AdaptivePoolOp`."""
 
     name = "relay.nn.adaptive_avg_pool3d"
-    SPATIAL: ClassVar[str] = "DHW"

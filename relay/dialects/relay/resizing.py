@@ -73,7 +73,6 @@ class Resize1dOp(ResizeOp):
     """Resize W to `size`; see `ResizeOp`."""
 
     name = "relay.image.resize1d"
-    SPATIAL: ClassVar[str] = "W"
 
 
 @irdl_op_definition
@@ -81,7 +80,6 @@ class Resize3dOp(ResizeOp):
     """Resize D, H and W to `size`; see `ResizeOp`."""
 
     name = "relay.image.resize3d"
-    SPATIAL: ClassVar[str] = "DHW"
 
 
 class UpsampleOp(SpatialOp, ABC):
@@ -115,7 +113,6 @@ class UpsamplingOp(UpsampleOp):
     `asymmetric`."""
 
     name = "relay.nn.upsampling"
-    SPATIAL: ClassVar[str] = "HW"
     METHODS: ClassVar[dict[str, str]] = {
         "nearest_neighbor": "nearest_neighbor",
         "bilinear": "linear",
@@ -134,7 +131,6 @@ class Upsampling3dOp(UpsampleOp):
     """Resize D by `scale_d`, H by `scale_h` and W by `scale_w`; see `ResizeOp`."""
 
     name = "relay.nn.upsampling3d"
-    SPATIAL: ClassVar[str] = "DHW"
     METHODS: ClassVar[dict[str, str]] = {"nearest_neighbor": "nearest_neighbor", "trilinear": "linear"}
     scale_d = prop_def(FloatAttr)
     scale_h = prop_def(FloatAttr)
