@@ -4,7 +4,8 @@
 - the lazy modules (`DOORS`) from their own imports under `if TYPE_CHECKING`; `relay/transform.py` has the passes from
   `relay.universe.PASSES` besides, under the names of their classes (`CLASSES` there) and their `aliases`.
 
-A module's docstring is written by hand, and stays. Sources are read, not imported: what is stale need not import.
+A module's docstring is written by hand, and stays. Sources are read, not imported, except for
+`relay.universe`, which imports no pass: what is stale need not import.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import fill, indent, wrap
+
+from relay.universe import CLASSES
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "relay"
@@ -128,13 +131,7 @@ def imports_of(nodes: Iterable[ast.stmt]) -> dict[str, Home]:
 
 def passes() -> dict[str, Home]:
     """Every pass of `relay.universe` by the name of its class and by its aliases."""
-    found: dict[str, Home] = {}
-    for node in ast.walk(ast.parse((PACKAGE / "universe.py").read_text())):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_pass":
-            module, name = ast.literal_eval(node.args[0]).split(":")
-            for each in (name, *aliases(module, name)):
-                found[each] = (module, name)
-    return found
+    return {each: (module, name) for module, name in CLASSES.items() for each in (name, *aliases(module, name))}
 
 
 def former_passes() -> list[str]:

@@ -4,7 +4,7 @@ each entry is imported when it is first used."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from xdsl.passes import ModulePass
@@ -15,92 +15,51 @@ from xdsl.utils.target import Target
 from relay.dialects.context import OURS as DIALECTS
 
 
-def _pass(path: str) -> Callable[[], type[ModulePass]]:
+def _pass(home: str, name: str, written: str = "") -> Callable[[], type[ModulePass]]:
     """A factory whose `__module__` and `__name__` are those of the pass, which thus are known before it is imported."""
 
     def factory() -> type[ModulePass]:
-        return _named(path)
+        return resolve_name(f"{factory.__module__}:{factory.__name__}")
 
-    factory.__module__, factory.__name__ = path.split(":")
+    factory.__module__ = f"{home}.{name.replace('-', '_')}"
+    factory.__name__ = written or name.title().replace("-", "")
     return factory
 
 
 def _target(path: str) -> Callable[[], type[Target]]:
-    return lambda: _named(path)
-
-
-def _named(path: str) -> Any:
-    module, name = path.split(":")
-    return getattr(import_module(module), name)
+    return lambda: resolve_name(path)
 
 
 RENAMED = {"fold-qdq": "qdq-to-integer"}
 """The new names of renamed passes, by old name; the old names warn and are removed in 0.3."""
-PASSES: dict[str, Callable[[], type[ModulePass]]] = {
-    "quantize": _pass("relay.quantize.quantize:Quantize"),
-    "equalize-layers": _pass("relay.quantize.equalize_layers:EqualizeLayers"),
-    "quantize-annotate": _pass("relay.quantize.quantize_annotate:QuantizeAnnotate"),
-    "quantize-calibrate": _pass("relay.quantize.quantize_calibrate:QuantizeCalibrate"),
-    "quantize-realize": _pass("relay.quantize.quantize_realize:QuantizeRealize"),
-    "weight-only": _pass("relay.quantize.weight_only:WeightOnly"),
-    "qdq-to-integer": _pass("relay.quantize.qdq_to_integer:QdqToInteger"),
-    "merge-composite": _pass("relay.byoc.partitioning.merge_composite:MergeComposite"),
-    "annotate-external-compiler": _pass("relay.byoc.partitioning.annotate_external_compiler:AnnotateExternalCompiler"),
-    "annotate-target": _pass("relay.byoc.partitioning.annotate_target:AnnotateTarget"),
-    "merge-compiler-regions": _pass("relay.byoc.partitioning.merge_compiler_regions:MergeCompilerRegions"),
-    "prune-regions": _pass("relay.byoc.partitioning.prune_regions:PruneRegions"),
-    "partition-graph": _pass("relay.byoc.partitioning.partition_graph:PartitionGraph"),
-    "inline-partitions": _pass("relay.byoc.partitioning.inline_partitions:InlinePartitions"),
-    "compile-external": _pass("relay.byoc.partitioning.compile_external:CompileExternal"),
-    "print-choices": _pass("relay.transforms.print_choices:PrintChoices"),
-    "print-ir": _pass("relay.transforms.print_ir:PrintIR"),
-    "infer-types": _pass("relay.transforms.infer_types:InferTypes"),
-    "attach-target": _pass("relay.transforms.attach_target:AttachTarget"),
-    "legalize": _pass("relay.transforms.legalize:Legalize"),
-    "signed-codes": _pass("relay.transforms.signed_codes:SignedCodes"),
-    "qnn-legalize": _pass("relay.transforms.qnn_legalize:QnnLegalize"),
-    "convert-layout": _pass("relay.transforms.convert_layout:ConvertLayout"),
-    "alter-op-layout": _pass("relay.transforms.alter_op_layout:AlterOpLayout"),
-    "simplify-inference": _pass("relay.transforms.simplify_inference:SimplifyInference"),
-    "fold-explicit-padding": _pass("relay.transforms.fold_explicit_padding:FoldExplicitPadding"),
-    "raise-ops": _pass("relay.transforms.raise_ops:RaiseOps"),
-    "fold-scale-axis": _pass("relay.transforms.fold_scale_axis:FoldScaleAxis"),
-    "combine-parallel-conv2d": _pass("relay.transforms.combine_parallel_conv2d:CombineParallelConv2D"),
-    "combine-parallel-dense": _pass("relay.transforms.combine_parallel_dense:CombineParallelDense"),
-    "canonicalize-cast": _pass("relay.transforms.canonicalize_cast:CanonicalizeCast"),
-    "fast-math": _pass("relay.transforms.fast_math:FastMath"),
-    "to-mixed-precision": _pass("relay.transforms.to_mixed_precision:ToMixedPrecision"),
-    "caches-in-place": _pass("relay.transforms.caches_in_place:CachesInPlace"),
-    "dynamic-to-static": _pass("relay.transforms.dynamic_to_static:DynamicToStatic"),
-    "remove-unused-functions": _pass("relay.transforms.remove_unused_functions:RemoveUnusedFunctions"),
-    "inline": _pass("relay.transforms.inline:Inline"),
-    "simplify": _pass("relay.transforms.simplify:Simplify"),
-    "fold-constant": _pass("relay.transforms.fold_constant:FoldConstant"),
-    "dead-pixels": _pass("relay.transforms.dead_pixels:DeadPixels"),
-    "unsigned-codes": _pass("relay.transforms.unsigned_codes:UnsignedCodes"),
-    "fuse-ops": _pass("relay.transforms.fuse_ops:FuseOps"),
-    "relay-to-linalg": _pass("relay.lowering.relay_to_linalg:RelayToLinalg"),
-    "linalg-specialize-generic-ops": _pass("relay.lowering.linalg_specialize_generic_ops:LinalgSpecializeGenericOps"),
-    "expand-apply-scale": _pass("relay.lowering.expand_apply_scale:ExpandApplyScale"),
-    "bufferize": _pass("relay.lowering.bufferize:Bufferize"),
-    "update-in-place": _pass("relay.lowering.update_in_place:UpdateInPlace"),
-    "share-layers": _pass("relay.lowering.share_layers:ShareLayers"),
-    "schedule": _pass("relay.lowering.schedule:Schedule"),
-    "select-target-ops": _pass("relay.lowering.select_target_ops:SelectTargetOps"),
-    "math-expand-ops": _pass("relay.lowering.math_expand_ops:MathExpandOps"),
-    "distribute-loops": _pass("relay.lowering.distribute_loops:DistributeLoops"),
-    "parallelize": _pass("relay.lowering.parallelize:Parallelize"),
-    "share-kernels": _pass("relay.lowering.share_kernels:ShareKernels"),
-    "plan-memory": _pass("relay.lowering.plan_memory:PlanMemory"),
-    "schedule-gpu": _pass("relay.lowering.gpu.schedule_gpu:ScheduleGpu"),
-    "convert-parallel-loops-to-gpu": _pass(
-        "relay.lowering.gpu.convert_parallel_loops_to_gpu:ConvertParallelLoopsToGpu"
+HOMES = {
+    "relay.quantize": (
+        "quantize equalize-layers quantize-annotate quantize-calibrate quantize-realize weight-only qdq-to-integer"
     ),
-    "gpu-kernel-outlining": _pass("relay.lowering.gpu.gpu_kernel_outlining:GpuKernelOutlining"),
-    "nvvm-attach-target": _pass("relay.lowering.gpu.nvvm_attach_target:NvvmAttachTarget"),
-    "convert-gpu-to-nvvm": _pass("relay.lowering.gpu.convert_gpu_to_nvvm:ConvertGpuToNvvm"),
-    "convert-gpu-to-llvm-spv": _pass("relay.lowering.gpu.convert_gpu_to_llvm_spv:ConvertGpuToLlvmSpv"),
-    "gpu-module-to-binary": _pass("relay.lowering.gpu.gpu_module_to_binary:GpuModuleToBinary"),
+    "relay.byoc.partitioning": (
+        "merge-composite annotate-external-compiler annotate-target merge-compiler-regions prune-regions"
+        " partition-graph inline-partitions compile-external"
+    ),
+    "relay.transforms": (
+        "print-choices print-ir=PrintIR infer-types attach-target legalize signed-codes qnn-legalize"
+        " convert-layout alter-op-layout simplify-inference fold-explicit-padding raise-ops fold-scale-axis"
+        " combine-parallel-conv2d combine-parallel-dense canonicalize-cast fast-math to-mixed-precision"
+        " caches-in-place dynamic-to-static remove-unused-functions inline simplify fold-constant dead-pixels"
+        " unsigned-codes fuse-ops"
+    ),
+    "relay.lowering": (
+        "relay-to-linalg linalg-specialize-generic-ops expand-apply-scale bufferize update-in-place share-layers"
+        " schedule select-target-ops math-expand-ops distribute-loops parallelize share-kernels plan-memory"
+    ),
+    "relay.lowering.gpu": (
+        "schedule-gpu convert-parallel-loops-to-gpu gpu-kernel-outlining nvvm-attach-target convert-gpu-to-nvvm"
+        " convert-gpu-to-llvm-spv gpu-module-to-binary"
+    ),
+}
+"""The names of the passes by the package that they are in. The pass `fold-constant` is the class `FoldConstant` in the
+file `fold_constant.py`; the class of another name follows a `=`."""
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    each.partition("=")[0]: _pass(home, *each.split("=")) for home, names in HOMES.items() for each in names.split()
 }
 """Relay's passes by name. xDSL's `canonicalize`, `cse` and `dce` also work on relay's ops."""
 
@@ -157,22 +116,22 @@ NOTEBOOK = {
 def shown_in_notebook(value: object) -> str:
     """The HTML of an object whose class, or a base of it, is in `NOTEBOOK`."""
     name = next(cls.__name__ for cls in type(value).__mro__ if cls.__name__ in NOTEBOOK)
-    return _named(NOTEBOOK[name])(value)
+    return resolve_name(NOTEBOOK[name])(value)
 
 
 def instrument(key: str, value: object) -> Any:
     """The pass instrument that a key of `PassContext.config` requests, constructed from the key's value."""
-    return _named(INSTRUMENTS[key])(value)
+    return resolve_name(INSTRUMENTS[key])(value)
 
 
 def public_names() -> list[str]:
     """The public names of `relay.transform`, which include the passes' class names and aliases."""
-    return _named("relay.transform:__dir__")()
+    return resolve_name("relay.transform:__dir__")()
 
 
 def partition_report(module: object, inputs: object) -> Any:
     """Call `relay.byoc.partition_report` on a module."""
-    return _named("relay.byoc.report:partition_report")(module, inputs)
+    return resolve_name("relay.byoc.report:partition_report")(module, inputs)
 
 
 PRICES = {
@@ -185,7 +144,7 @@ PRICES = {
 def prices(choose: str) -> Any:
     """The class that gives the cost of a region, imported, for the value `choose` of the option of
     `annotate-external-compiler`: `cost` or `measured`."""
-    return _named(PRICES[choose])
+    return resolve_name(PRICES[choose])
 
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:

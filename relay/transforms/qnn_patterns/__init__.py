@@ -15,12 +15,7 @@ from relay.transforms.qnn_patterns import (
 )
 
 PATTERNS: list[type[Legalization]] = [
-    *convolution.PATTERNS,
-    *rescale.PATTERNS,
-    *arithmetic.PATTERNS,
-    *binary.PATTERNS,
-    *functions.PATTERNS,
-    *softmax.PATTERNS,
-    *tables.PATTERNS,
-    *recurrent.PATTERNS,
+    each
+    for kind in (convolution, rescale, arithmetic, binary, functions, softmax, tables, recurrent)
+    for each in kind.PATTERNS
 ]
