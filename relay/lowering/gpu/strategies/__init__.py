@@ -18,7 +18,7 @@ from relay.lowering.gpu.strategies.plain import Copy, Fill, Single
 from relay.lowering.gpu.strategies.reduction import Reduction
 from relay.lowering.gpu.strategies.row_attention import OneRowAttention
 from relay.lowering.gpu.strategies.rows import Rows
-from relay.lowering.gpu.strategies.strategy import Decision, Kernel, Scheduled, Strategy
+from relay.lowering.gpu.strategies.strategy import Kernel, Scheduled, Strategy
 from relay.lowering.gpu.strategies.weight_blocks import WeightBlocks
 from relay.lowering.gpu.strategies.wgmma import Wgmma, WgmmaTma, WgmmaTurns
 from relay.lowering.scheduling.picks import Picks
@@ -66,7 +66,7 @@ def choose(op: Scheduled, kernel: Kernel, entry: Entry | None, where: str) -> Ch
     found = matching(op, kernel)
     if entry is None or entry.strategy is None:
         lowest = min(strategy.tier for strategy in found)
-        decided = [(each, decide(each, kernel, Picks())) for each in found if each.tier == lowest]
+        decided = [(each, each.decide(kernel, Picks())) for each in found if each.tier == lowest]
         strategy, (_, schedule) = min(decided, key=lambda each: each[1].cost)
         if entry is None or not entry.given:
             return Chosen(strategy, schedule)
@@ -76,15 +76,10 @@ def choose(op: Scheduled, kernel: Kernel, entry: Entry | None, where: str) -> Ch
             hint = f"possible: {', '.join(each.record.strategy for each in found)}"
             raise InvalidArgument(where, f"strategy {entry.strategy} does not apply", hint)
         strategy = named[0]
-    schedule = decide(strategy, kernel, Picks(f"{where}: {strategy.record.strategy}", entry.given)).schedule
-    return Chosen(strategy, replace(schedule, why=f"as asked for: {schedule.why}"))
-
-
-def decide(strategy: Strategy[Any], kernel: Kernel, pick: Picks) -> Decision[Any]:
-    """Return a strategy's decisions. Raises InvalidArgument if a given decision is not one of the strategy's."""
-    found = strategy.decide(kernel, pick)
+    pick = Picks(f"{where}: {strategy.record.strategy}", entry.given)
+    schedule = strategy.decide(kernel, pick).schedule
     pick.finish()
-    return found
+    return Chosen(strategy, replace(schedule, why=f"as asked for: {schedule.why}"))
 
 
 def schedules_of(function: FuncOp) -> list[OpSchedule]:

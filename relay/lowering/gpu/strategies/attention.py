@@ -21,15 +21,7 @@ from relay.lowering.gpu.row_emitter import is_read_elsewhere
 from relay.lowering.gpu.score_tiles import Scores
 from relay.lowering.gpu.strategies.mma_pairs import pair_of
 from relay.lowering.gpu.strategies.rows import Rows
-from relay.lowering.gpu.strategies.strategy import (
-    Decision,
-    Emission,
-    Kernel,
-    Strategy,
-    decided,
-    powers,
-    transfer,
-)
+from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Strategy, powers, transfer
 from relay.lowering.gpu.tiles import Tile
 from relay.lowering.gpu.widths import Narrow
 from relay.lowering.gpu.widths import fits as is_readable
@@ -75,7 +67,7 @@ class OneAttention(Strategy[AttentionSchedule]):
     tier = 0
     parts: Attention
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[AttentionSchedule]:
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
         product, count, costs = self.parts.scores.product, self.parts.scores.count, kernel.target.costs
         keys = pick("keys", self.tiles(costs), self.best_tile(costs))
         fitting = [each for each in powers(WARPS) if self.shared(each, keys) <= costs.plain_shared_bytes]
@@ -90,7 +82,7 @@ class OneAttention(Strategy[AttentionSchedule]):
         tiles = -(-product.columns // keys)
         passes = "in registers" if tiles == 1 else "in tiles" if self.parts.online else "computed for each reduction"
         why = f"{count} times {product.rows} queries and {product.columns} keys, scores {passes}"
-        return decided(pick, AttentionSchedule, transfer(buffers, costs), why)
+        return transfer(buffers, costs), why
 
     def tiles(self, costs: GpuCosts) -> list[int]:
         """Return the possible numbers of keys of a tile."""

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from xdsl.dialects import memref
-from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation
 
 from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.grids import threads
 from relay.lowering.gpu.points import PointEmitter, inlined
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.strategies.strategy import (
-    Decision,
     Emission,
     Kernel,
     Scheduled,
     Strategy,
     count,
-    decided,
     elements,
     pick_block,
     powers,
@@ -49,18 +47,13 @@ class Elementwise(Strategy[ElementwiseSchedule]):
     nest: Nest
 
     @classmethod
-    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        if not isinstance(op, linalg.GenericOp):
-            return None
-        nest = kernel.fused.nest(op)
+    def match_nest(cls, nest: Nest, kernel: Kernel) -> Self | None:
         sums = any(inner.reduction for inner in inlined(nest, kernel.fused.producers))
         return None if nest.output_dims is None or sums else cls(nest)
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[ElementwiseSchedule]:
-        most, best = lanes_of(self.nest, kernel.fused.producers, kernel.target.costs.least_threads)
-        lanes = pick("lanes", powers(most), best)
-        pick_block(kernel, pick, count(self.nest.shape, lanes))
-        return decided(pick, ElementwiseSchedule, traffic(kernel, self.nest.op), why(lanes))
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
+        possible = lanes_of(self.nest, kernel.fused.producers, kernel.target.costs.least_threads)
+        return pick_neighbours(kernel, pick, self.nest.op, self.nest.shape, *possible)
 
     def emit(self, emission: Emission, schedule: ElementwiseSchedule) -> None:
         b, nest, lanes = emission.builder, self.nest, schedule.lanes
@@ -83,19 +76,16 @@ class Pad(Strategy[PadSchedule]):
     """A copy into the middle of a buffer together with the padding around it, in one launch."""
 
     record = PadSchedule
-    op: memref.CopyOp
     found: Padding
 
     @classmethod
     def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
         found = kernel.fused.frames.get(op)
-        return cls(op, found) if isinstance(op, memref.CopyOp) and found is not None else None
+        return None if found is None else cls(found)
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[PadSchedule]:
-        most, best = lanes_of_copy(self.found, kernel.target.costs.least_threads)
-        lanes = pick("lanes", powers(most), best)
-        pick_block(kernel, pick, count(self.found.shape, lanes))
-        return decided(pick, PadSchedule, traffic(kernel, self.op), why(lanes))
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
+        possible = lanes_of_copy(self.found, kernel.target.costs.least_threads)
+        return pick_neighbours(kernel, pick, self.found.ops[-1], self.found.shape, *possible)
 
     def emit(self, emission: Emission, schedule: PadSchedule) -> None:
         b, lanes = emission.builder, schedule.lanes
@@ -105,6 +95,11 @@ class Pad(Strategy[PadSchedule]):
             points.store(points.padded(self.found, at), self.found.buffer, at)
 
 
-def why(lanes: int) -> str:
-    """Return the text that says how many elements a thread computes."""
-    return f"a thread for {lanes} neighbours" if lanes > 1 else "a thread for each element"
+def pick_neighbours(
+    kernel: Kernel, pick: Picks, op: Operation, shape: Sequence[int], most: int, best: int
+) -> tuple[float, str]:
+    """Decide how many neighbours of a result of this shape a thread computes, at `most` as many and `best` that many,
+    and the threads of a block; return the cost and the reason."""
+    lanes = pick("lanes", powers(most), best)
+    pick_block(kernel, pick, count(shape, lanes))
+    return traffic(kernel, op), f"a thread for {lanes} neighbours" if lanes > 1 else "a thread for each element"

@@ -9,7 +9,6 @@ from typing import Self
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i32
-from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
@@ -17,10 +16,11 @@ from relay.lowering.gpu.block_weights import BlockReader, BlockWeights, block_we
 from relay.lowering.gpu.matrix import Matrix, Product
 from relay.lowering.gpu.pair_kernel import Pair, PairCopies, PairKernel, Part
 from relay.lowering.gpu.points import PointEmitter
+from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.strategies.mma import TILES
 from relay.lowering.gpu.strategies.mma_pairs import STAGES, format_of
 from relay.lowering.gpu.strategies.products import Products, ProductSchedule
-from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Scheduled
+from relay.lowering.gpu.strategies.strategy import Emission, Kernel
 from relay.lowering.gpu.tiles import CHUNK, Tile
 from relay.lowering.gpu.warp_products import float_words
 from relay.lowering.indices import below, binary, both
@@ -41,11 +41,11 @@ class MmaBlocks(Products):
     weights: BlockWeights
 
     @classmethod
-    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
+    def match_nest(cls, nest: Nest, kernel: Kernel) -> Self | None:
         format, costs = format_of({f32}, kernel.target), kernel.target.costs
-        if not isinstance(op, linalg.GenericOp) or not kernel.target.matrix_units or format is None:
+        if not kernel.target.matrix_units or format is None:
             return None
-        weights = block_weights_of(kernel.fused.nest(op), kernel.fused.producers, kernel.given)
+        weights = block_weights_of(nest, kernel.fused.producers, kernel.given)
         if weights is None or weights.rows < costs.matrix_rows or weights.channels < costs.matrix_columns:
             return None
         if weights.largest(kernel.given) >= format.limit:

@@ -17,7 +17,7 @@ from relay.lowering.gpu.pair_kernel import FOUR, Pair, PairKernel
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.strategies.mma import TILES
 from relay.lowering.gpu.strategies.products import holds, multiplied
-from relay.lowering.gpu.strategies.strategy import Decision, Emission, Kernel, Scheduled, Strategy, decided, powers
+from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Scheduled, Strategy, powers
 from relay.lowering.gpu.tiles import Tile
 from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.contraction import Convolution, operands_of
@@ -64,7 +64,7 @@ class MmaPairs(Strategy[PairSchedule]):
         found = pair_of(op, kernel)
         return None if found is None else cls(found)
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[PairSchedule]:
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
         pair, product = self.pair, self.pair.product
         bytes = product.depth * product.format.data
         options = {tile.shape: cost_of(pair, tile, bytes, kernel) for tile in TILES}
@@ -76,7 +76,7 @@ class MmaPairs(Strategy[PairSchedule]):
         pick.only("shared", pair.product.tiled(tile, lanes).shared_bytes)
         sizes = f"{pair.count} times {product.rows} x {product.columns} x {product.depth}"
         why = f"{product.format.name} {sizes}, {round(options[shape])} clocks, {product.format.says(product.depth)}"
-        return decided(pick, PairSchedule, options[shape], why)
+        return options[shape], why
 
     def emit(self, emission: Emission, schedule: PairSchedule) -> None:
         b, product = emission.builder, self.pair.product

@@ -11,22 +11,12 @@ from xdsl.dialects.linalg import ops as linalg
 
 from relay.errors import Unsupported
 from relay.lowering.gpu.grids import threads
-from relay.lowering.gpu.strategies.strategy import (
-    Decision,
-    Emission,
-    Kernel,
-    Scheduled,
-    Strategy,
-    count,
-    decided,
-    pick_block,
-    traffic,
-)
+from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Scheduled, Strategy, count, pick_block, traffic
 from relay.lowering.scheduling import loops
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plain import best_order, emit_nest
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.shaped import shape_of
+from relay.lowering.shaped import is_buffer, shape_of
 from relay.target.record import WARP
 from relay.transforms.location import place
 
@@ -44,49 +34,38 @@ class Fill(Strategy[FillSchedule]):
     """`linalg.fill`: a thread for each element."""
 
     record = FillSchedule
-    op: linalg.FillOp
+    op: linalg.FillOp | memref.CopyOp
 
     @classmethod
     def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
         return cls(op) if isinstance(op, linalg.FillOp) else None
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[FillSchedule]:
-        pick_block(kernel, pick, count(shape_of(self.op.outputs[0])))
-        return decided(pick, FillSchedule, traffic(kernel, self.op), "a thread for each element")
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
+        pick_block(kernel, pick, count(shape_of(self.op.operands[1])))
+        return traffic(kernel, self.op), "a thread for each element"
 
     def emit(self, emission: Emission, schedule: FillSchedule) -> None:
-        b, output = emission.builder, self.op.outputs[0]
-        with threads(b, shape_of(output), schedule.block) as at:
-            b.store(self.op.inputs[0], output, at)
+        b, (source, target) = emission.builder, self.op.operands
+        with threads(b, shape_of(target), schedule.block) as at:
+            loops.store(b, b.load(source, at) if is_buffer(source.type) else source, target, at)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CopySchedule(OpSchedule):
-    """The decision about a copy. `block`: threads of a block."""
+class CopySchedule(FillSchedule):
+    """The decision about a copy, which is the same as about a fill."""
 
     strategy = "copy"
-    block: int
 
 
 @dataclass(frozen=True)
-class Copy(Strategy[CopySchedule]):
+class Copy(Fill):
     """`memref.copy`: a thread for each element."""
 
     record = CopySchedule
-    op: memref.CopyOp
 
     @classmethod
     def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
         return cls(op) if isinstance(op, memref.CopyOp) and op not in kernel.fused.frames else None
-
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[CopySchedule]:
-        pick_block(kernel, pick, count(shape_of(self.op.destination)))
-        return decided(pick, CopySchedule, traffic(kernel, self.op), "a thread for each element")
-
-    def emit(self, emission: Emission, schedule: CopySchedule) -> None:
-        b, op = emission.builder, self.op
-        with threads(b, shape_of(op.destination), schedule.block) as at:
-            loops.store(b, b.load(op.source, at), op.destination, at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,12 +89,12 @@ class Single(Strategy[SingleSchedule]):
             return cls(op) if kernel.fused.nest(op).output_dims is None else None
         return cls(op) if isinstance(op, scf.ForOp) else None
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[SingleSchedule]:
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
         if isinstance(self.op, linalg.GenericOp) and any(value in kernel.fused.producers for value in self.op.operands):
             what = "reads what is computed in place, and has no result to compute it for"
             raise Unsupported(place(self.op), what)
         cost = traffic(kernel, self.op) * kernel.target.costs.processors
-        return decided(pick, SingleSchedule, cost, "elements of results are written more than once")
+        return cost, "elements of results are written more than once"
 
     def emit(self, emission: Emission, schedule: SingleSchedule) -> None:
         b, op = emission.builder, self.op

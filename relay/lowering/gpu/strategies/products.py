@@ -23,17 +23,7 @@ from relay.lowering.gpu.matrix import BARRIER_BYTES, PIXEL, Gathered, Matrix, Pr
 from relay.lowering.gpu.matrix_kernel import QUAD, MatrixKernel
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest
-from relay.lowering.gpu.strategies.strategy import (
-    Decision,
-    Emission,
-    Kernel,
-    Scheduled,
-    Strategy,
-    block_of,
-    count,
-    decided,
-    powers,
-)
+from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Strategy, block_of, count, powers
 from relay.lowering.gpu.tiles import Tile, cheapest, choices, layouts, shapes, usual
 from relay.lowering.indices import binary, unravelled
 from relay.lowering.scheduling.affine import dims_of
@@ -84,12 +74,12 @@ class Products(Strategy[ProductSchedule]):
     product: Product
 
     @classmethod
-    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        if not isinstance(op, linalg.GenericOp) or not kernel.target.matrix_units:
+    def match_nest(cls, nest: Nest, kernel: Kernel) -> Self | None:
+        if not kernel.target.matrix_units:
             return None
-        if op not in kernel.products:
-            kernel.products[op] = multiplied(op, kernel)
-        found = kernel.products[op]
+        if nest.op not in kernel.products:
+            kernel.products[nest.op] = multiplied(nest.op, kernel)
+        found = kernel.products[nest.op]
         return None if found is None or not cls.takes(found, kernel) or not cls.tiles(found, kernel) else cls(found)
 
     @classmethod
@@ -120,7 +110,7 @@ class Products(Strategy[ProductSchedule]):
         tile = self.kind(*schedule.tile, *schedule.warps, schedule.stages, schedule.slices)
         return self.product.tiled(tile, schedule.lanes, schedule.splits, schedule.part_lanes, self.bulk)
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[ProductSchedule]:
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
         m, costs, fold = self.product, kernel.target.costs, self.product.format.fold
         room = costs.shared_bytes
         usual_room = room if kernel.target.warpgroups else costs.plain_shared_bytes
@@ -157,7 +147,7 @@ class Products(Strategy[ProductSchedule]):
         clocks = f"{round(cost)} clocks" + (f", the least of {len(found)} choices" if least and not pick.given else "")
         self.further(matrix, kernel, pick)
         why = f"{m.format.name} {m.rows} x {m.columns} x {m.depth}, {clocks}, {m.format.says(m.depth + splits)}"
-        return decided(pick, self.record, cost, why)
+        return cost, why
 
     def emit(self, emission: Emission, schedule: ProductSchedule) -> None:
         b, producers = emission.builder, emission.fused.producers

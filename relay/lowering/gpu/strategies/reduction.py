@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import dtype_of
@@ -19,13 +18,10 @@ from relay.lowering.gpu.grids import teams, threads
 from relay.lowering.gpu.points import PointEmitter, Producer, inlined
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.strategies.strategy import (
-    Decision,
     Emission,
     Kernel,
-    Scheduled,
     Strategy,
     count,
-    decided,
     elements,
     pick_block,
     powers,
@@ -66,14 +62,11 @@ class Reduction(Strategy[ReductionSchedule]):
     nest: Nest
 
     @classmethod
-    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        if not isinstance(op, linalg.GenericOp):
-            return None
-        nest = kernel.fused.nest(op)
+    def match_nest(cls, nest: Nest, kernel: Kernel) -> Self | None:
         sums = any(inner.reduction for inner in inlined(nest, kernel.fused.producers))
         return cls(nest) if nest.output_dims is not None and sums else None
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[ReductionSchedule]:
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
         nest, producers, costs = self.nest, kernel.fused.producers, kernel.target.costs
         most, best = lanes_of(nest, producers, costs.least_threads)
         wide = any(each.reduction and size_of_sum(each) > 1 for each in inlined(nest, producers))
@@ -106,7 +99,7 @@ class Reduction(Strategy[ReductionSchedule]):
         what += [f"{lanes} neighbours at once"] if lanes > 1 else []
         what += [f"{points} points share reads"] if points > 1 else []
         what += [f"{dot} products of codes at once"] if dot else []
-        return decided(pick, ReductionSchedule, traffic(kernel, nest.op), ", ".join(what))
+        return traffic(kernel, nest.op), ", ".join(what)
 
     def emit(self, emission: Emission, schedule: ReductionSchedule) -> None:
         b, nest, producers = emission.builder, self.nest, emission.fused.producers

@@ -17,16 +17,7 @@ from relay.lowering.gpu.row_emitter import is_read_elsewhere, pieces
 from relay.lowering.gpu.strategies.mma_pairs import pair_of
 from relay.lowering.gpu.strategies.reduction import sum_of_points
 from relay.lowering.gpu.strategies.rows import ELEMENTS
-from relay.lowering.gpu.strategies.strategy import (
-    Decision,
-    Emission,
-    Kernel,
-    Scheduled,
-    Strategy,
-    decided,
-    powers,
-    transfer,
-)
+from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Scheduled, Strategy, powers, transfer
 from relay.lowering.gpu.teams import WORD, Team
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.in_turn import Chain, is_reduction
@@ -65,7 +56,7 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
     tier = 0
     parts: RowAttention
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[RowAttentionSchedule]:
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
         parts, target = self.parts, kernel.target
         chain, costs = parts.chain, target.costs
         heads, count = prod(chain.outer[:-1]), chain.outer[-1]
@@ -86,7 +77,7 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
         pick.only("shared", parts.weights_bytes(block // team * queries))
         cost = transfer({value for op in self.ops for value in op.operands if is_buffer(value.type)}, costs)
         why = f"{heads} times {count} queries and {chain.size} keys, {queries} queries of {team} threads"
-        return decided(pick, RowAttentionSchedule, cost, why)
+        return cost, why
 
     def steps(self, queries: int, team: int, shuffles: bool) -> float:
         """Return the estimated number of loop iterations of all threads of a team for a query: reading keys and values,

@@ -14,16 +14,7 @@ from relay.dialects.attributes import dtype_of
 from relay.lowering.gpu.grids import points_of_teams
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.row_emitter import RowEmitter, is_read_elsewhere, pieces
-from relay.lowering.gpu.strategies.strategy import (
-    Decision,
-    Emission,
-    Kernel,
-    Strategy,
-    decided,
-    pick_block,
-    powers,
-    transfer,
-)
+from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Strategy, pick_block, powers, transfer
 from relay.lowering.gpu.teams import Team, join_of
 from relay.lowering.gpu.widths import BYTES, Narrow, fitting, is_wide, reads
 from relay.lowering.scheduling.in_turn import Chain, is_number, is_reduction
@@ -83,7 +74,7 @@ class Rows(Strategy[RowsSchedule]):
     tier = 0
     chain: Chain
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[RowsSchedule]:
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
         chain, costs = self.chain, kernel.target.costs
         rows, size = prod(chain.outer), chain.size
         most = self.widest(kernel.fused.producers)
@@ -96,7 +87,7 @@ class Rows(Strategy[RowsSchedule]):
         count = sum(isinstance(op, linalg.GenericOp) for op in chain.ops)
         kept = pieces(size, lanes, team) * lanes
         why = f"{count} operations on {rows} rows of {size}, {kept} elements in registers of each of {team} threads"
-        return decided(pick, RowsSchedule, transfer(self.buffers, costs), why)
+        return transfer(self.buffers, costs), why
 
     @property
     def buffers(self) -> set[SSAValue]:

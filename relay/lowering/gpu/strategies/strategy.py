@@ -82,11 +82,6 @@ class Decision(NamedTuple, Generic[S]):
     schedule: S
 
 
-def decided(pick: Picks, kind: type[S], cost: float, why: str) -> Decision[S]:
-    """Return all decisions as a schedule of class `kind`, with their cost."""
-    return Decision(cost, pick.schedule(kind, round(cost), why))
-
-
 class Strategy(ABC, Generic[S]):
     """One way to compute an operation."""
 
@@ -100,12 +95,22 @@ class Strategy(ABC, Generic[S]):
     def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
         """Return the strategy for the operation; None if it does not apply, or is only found for whole chains
         (`Kernel.chained`)."""
+        return cls.match_nest(kernel.fused.nest(op), kernel) if isinstance(op, linalg.GenericOp) else None
+
+    @classmethod
+    def match_nest(cls, nest: Nest, kernel: Kernel) -> Self | None:
+        """Return the strategy for a loop nest; None if it does not apply."""
         return None
 
-    @abstractmethod
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[S]:
         """Return the strategy's decisions: those that `pick` prescribes, and for the others the best ones for the
-        target."""
+        target. Raises InvalidArgument if `pick` prescribes one that is not possible."""
+        cost, why = self.pick_all(kernel, pick)
+        return Decision(cost, pick.schedule(self.record, round(cost), why))
+
+    @abstractmethod
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
+        """Make all decisions by `pick`; return their cost in clock cycles, and the reason for them."""
 
     @abstractmethod
     def emit(self, emission: Emission, schedule: S) -> None:

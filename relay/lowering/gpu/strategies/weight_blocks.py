@@ -11,24 +11,14 @@ from typing import Self
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32
-from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.block_weights import WORD_BITS, BlockReader, BlockWeights, block_weights_of
 from relay.lowering.gpu.grids import points_of_teams
 from relay.lowering.gpu.points import PointEmitter
-from relay.lowering.gpu.strategies.strategy import (
-    Decision,
-    Emission,
-    Kernel,
-    Scheduled,
-    Strategy,
-    decided,
-    pick_block,
-    powers,
-    transfer,
-)
+from relay.lowering.gpu.producers import Nest
+from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Strategy, pick_block, powers, transfer
 from relay.lowering.gpu.teams import Members, Team
 from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.indices import below, binary, both, unravelled, when
@@ -71,10 +61,8 @@ class WeightBlocks(Strategy[WeightBlocksSchedule]):
     weights: BlockWeights
 
     @classmethod
-    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        if not isinstance(op, linalg.GenericOp) or not kernel.target.shuffles:
-            return None
-        found = block_weights_of(kernel.fused.nest(op), kernel.fused.producers, kernel.given)
+    def match_nest(cls, nest: Nest, kernel: Kernel) -> Self | None:
+        found = block_weights_of(nest, kernel.fused.producers, kernel.given) if kernel.target.shuffles else None
         return None if found is None else cls(found)
 
     @property
@@ -82,7 +70,7 @@ class WeightBlocks(Strategy[WeightBlocksSchedule]):
         """The number of codes of a channel that a thread reads at once."""
         return gcd(8 * CHUNK // self.weights.bits, self.weights.depth)
 
-    def decide(self, kernel: Kernel, pick: Picks) -> Decision[WeightBlocksSchedule]:
+    def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
         w, costs = self.weights, kernel.target.costs
         most = max(team for team in powers(WARP) if team * self.piece <= max(w.depth, self.piece))
         team = pick("team", powers(most), most)
@@ -96,7 +84,7 @@ class WeightBlocks(Strategy[WeightBlocksSchedule]):
         bytes += transfer([w.op.inputs[0], *w.nest.op.outputs], costs)
         steps = w.rows * w.channels * w.depth * (1 + UNPACKED / rows) / (INSTRUCTIONS * costs.processors)
         why = f"{w.rows} rows by {w.channels} x {w.depth} codes of {w.bits} bits, which become floats in registers"
-        return decided(pick, WeightBlocksSchedule, max(bytes, round(steps)), why)
+        return max(bytes, round(steps)), why
 
     def emit(self, emission: Emission, schedule: WeightBlocksSchedule) -> None:
         b, w = emission.builder, self.weights
