@@ -98,7 +98,7 @@ class Linker:
         self.pieces: dict[Place, tuple[Part, int]] = {}
         self.globals: dict[str, tuple[int, Symbol]] = {}
         self.imports: list[str] = []
-        self.slots: dict[tuple[int, int] | str, int] = {}
+        self.slots: dict[tuple[int, int] | str, tuple[int, int, Symbol]] = {}  # offset, object, symbol
         self.stubs: dict[str, int] = {}
         self.rodata = Part(".rodata", 1, ALLOC)
         self.text = Part(".text", 1, ALLOC | EXECUTE, alignment=STUB_BYTES)
@@ -124,18 +124,18 @@ class Linker:
                     if symbol.name in self.globals:
                         raise Malformed("object code", f"defines {symbol.name} twice")
                     self.globals[symbol.name] = (number, symbol)
-        self.imports = sorted({symbol.name for _, _, symbol in self.references() if self.is_imported(symbol)})
+        self.imports = sorted({symbol.name for *_, symbol in self.references() if self.is_imported(symbol)})
 
     def is_imported(self, symbol: Symbol) -> bool:
         """Whether no object defines the symbol."""
         return symbol.section is None and symbol.name not in self.globals
 
-    def references(self) -> Iterator[tuple[int, Relocation, Symbol]]:
-        """Yield all relocations, each with the number of its object, and its symbol."""
+    def references(self) -> Iterator[tuple[Place, Relocation, Symbol]]:
+        """Yield all relocations, each with the section that it changes, and its symbol."""
         for number, each in enumerate(self.objects):
-            for section in each.sections.values():
+            for index, section in each.sections.items():
                 for relocation in section.relocations:
-                    yield number, relocation, each.symbols[relocation.symbol]
+                    yield (number, index), relocation, each.symbols[relocation.symbol]
 
     def place(self) -> None:
         """Copy every section of the object files into a section of the shared object (`Part`). Then reserve slots of
@@ -152,12 +152,12 @@ class Linker:
                     start = part.reserve(section.size, section.alignment)
                     part.data[start : start + section.size] = section.data
                 self.pieces[number, index] = (part, start)
-        for number, relocation, symbol in self.references():
+        for (number, _), relocation, symbol in self.references():
             imported, by_slot = self.is_imported(symbol), relocation.kind in self.machine.by_slot
             if by_slot or (imported and relocation.kind != self.machine.absolute):
                 key = symbol.name if not symbol.local else (number, relocation.symbol)
                 if key not in self.slots:
-                    self.slots[key] = self.got.reserve(8, 8)
+                    self.slots[key] = self.got.reserve(8, 8), number, symbol
                 if imported and not by_slot and symbol.name not in self.stubs:
                     self.stubs[symbol.name] = self.text.reserve(STUB_BYTES, STUB_BYTES)
 
@@ -192,53 +192,43 @@ class Linker:
     def patch(self) -> None:
         """Apply every relocation, now that addresses are known."""
         machine = self.machine
-        for number, each in enumerate(self.objects):
-            for index, section in each.sections.items():
-                part, start = self.pieces[number, index]
-                for relocation in section.relocations:
-                    symbol, at = each.symbols[relocation.symbol], start + relocation.offset
-                    address = self.address(number, symbol)
-                    if relocation.kind == machine.absolute:
-                        if address is not None:
-                            self.relocations.append((part, at, machine.relative, 0, address + relocation.addend))
-                        else:
-                            index_of = 1 + self.imports.index(symbol.name)
-                            self.relocations.append((part, at, machine.absolute, index_of, relocation.addend))
-                        continue
-                    patch = machine.patch(relocation.kind)
-                    if relocation.kind in machine.by_slot:
-                        key = symbol.name if not symbol.local else (number, relocation.symbol)
-                        address = self.got.address + self.slots[key]
-                    elif address is None:
-                        address = self.text.address + self.stubs[symbol.name]
-                    patch(part.data, at, address + relocation.addend, part.address + at)
-        for name, at in self.stubs.items():
-            stub = machine.stub(self.text.address + at, self.got.address + self.slots[name])
-            self.text.data[at : at + STUB_BYTES] = stub
-        for key, at in self.slots.items():
-            if isinstance(key, str) and key not in self.globals:
-                self.relocations.append((self.got, at, machine.glob_dat, 1 + self.imports.index(key), 0))
+        for (number, index), relocation, symbol in self.references():
+            part, start = self.pieces[number, index]
+            at = start + relocation.offset
+            if relocation.kind == machine.absolute:
+                self.leave_to_loader(part, at, relocation.kind, number, symbol, relocation.addend)
                 continue
-            number, symbol = (
-                self.globals[key] if isinstance(key, str) else (key[0], self.objects[key[0]].symbols[key[1]])
-            )
             address = self.address(number, symbol)
-            assert address is not None
-            self.relocations.append((self.got, at, machine.relative, 0, address))
+            patch = machine.patch(relocation.kind)
+            if relocation.kind in machine.by_slot:
+                key = symbol.name if not symbol.local else (number, relocation.symbol)
+                address = self.got.address + self.slots[key][0]
+            elif address is None:
+                address = self.text.address + self.stubs[symbol.name]
+            patch(part.data, at, address + relocation.addend, part.address + at)
+        for name, at in self.stubs.items():
+            stub = machine.stub(self.text.address + at, self.got.address + self.slots[name][0])
+            self.text.data[at : at + STUB_BYTES] = stub
+        for at, number, symbol in self.slots.values():
+            self.leave_to_loader(self.got, at, machine.glob_dat, number, symbol)
+
+    def leave_to_loader(self, part: Part, at: int, kind: int, number: int, symbol: Symbol, addend: int = 0) -> None:
+        """Let the loader store the address of a symbol of object `number`, plus `addend`, at an offset of a part.
+        `kind`: the relocation by which it does so if the symbol is imported."""
+        address = self.address(number, symbol)
+        if address is None:
+            self.relocations.append((part, at, kind, 1 + self.imports.index(symbol.name), addend))
+        else:
+            self.relocations.append((part, at, self.machine.relative, 0, address + addend))
 
     # The file
-
-    def name(self, text: str) -> int:
-        """Add a name to the loader's table of names; return its offset."""
-        self.names += text.encode() + b"\0"
-        return len(self.names) - len(text.encode()) - 1
 
     def write(self) -> bytes:
         """Return the file. Parts get sizes before addresses, and contents afterwards."""
         exports = sorted(name for name in self.globals if name.startswith(self.exported))
-        needed = [(1, self.name(name)) for name in self.needed] if self.imports else []
-        needed += [(14, self.name(self.soname))] if self.soname else []
-        names = {name: self.name(ASKED.get(name, name)) for name in [*self.imports, *exports]}
+        needed = [(1, add_name(self.names, name)) for name in self.needed] if self.imports else []
+        needed += [(14, add_name(self.names, self.soname))] if self.soname else []
+        names = {name: add_name(self.names, ASKED.get(name, name)) for name in [*self.imports, *exports]}
         count = 1 + len(names)
         absolute = [relocation for _, relocation, _ in self.references() if relocation.kind == self.machine.absolute]
         moved = len(self.slots) + len(absolute)
@@ -270,8 +260,7 @@ class Linker:
             RELOCATION.pack(part.address + at, index << 32 | kind, addend)
             for part, at, kind, index, addend in sorted(self.relocations, key=lambda row: row[0].address + row[1])
         )
-        table = [*needed]
-        table += [(4, hashes.address), (5, strings.address), (6, symbols.address)]
+        table = [*needed, (4, hashes.address), (5, strings.address), (6, symbols.address)]
         table += [(10, strings.size), (11, SYMBOL.size)]
         if moved:
             table += [(7, dynamic_relocations.address), (8, dynamic_relocations.size), (9, RELOCATION.size)]
@@ -326,12 +315,8 @@ class Linker:
         for part in parts:
             file.extend(bytes(part.offset - len(file)) + part.data if part.data else b"")
         every = [*parts, *self.symbols(parts)]
-        names, starts = bytearray(b"\0"), list[int]()
-        every.append(Part(".shstrtab", 3, 0, alignment=1))
-        for part in every:
-            starts.append(len(names))
-            names += part.name.encode() + b"\0"
-        every[-1].data = names
+        every.append(Part(".shstrtab", 3, 0, bytearray(b"\0"), alignment=1))
+        starts = [add_name(every[-1].data, part.name) for part in every]
         for part in every[len(parts) :]:
             part.offset = len(file)
             file += part.data + bytes(-len(part.data) % 8)
@@ -369,10 +354,16 @@ class Linker:
                 if symbol.function and (found := self.pieces.get((number, symbol.section or 0))) is not None:
                     part, start = found
                     value = part.address + start + symbol.value
-                    rows.append(SYMBOL.pack(len(names), 2, 0, 1 + parts.index(part), value, symbol.size))
-                    names += symbol.name.encode() + b"\0"
+                    name = add_name(names, symbol.name)
+                    rows.append(SYMBOL.pack(name, 2, 0, 1 + parts.index(part), value, symbol.size))
         table = Part(".symtab", 2, 0, bytearray(b"".join(rows)), link=".strtab", info=len(rows), entry=SYMBOL.size)
         return [table, Part(".strtab", 3, 0, names, alignment=1)]
+
+
+def add_name(names: bytearray, text: str) -> int:
+    """Add a name to a table of names; return its offset."""
+    names += text.encode() + b"\0"
+    return len(names) - len(text.encode()) - 1
 
 
 def _hashes(count: int) -> bytes:
