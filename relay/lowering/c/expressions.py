@@ -63,10 +63,15 @@ def cast(type: str, value: Expression) -> str:
     return f"({type}){value.within(ATOM)}"
 
 
-def helper(helpers: Helpers, name: str, result: str, parameters: str, body: str) -> str:
-    """Define a C function, unless it is defined already; return its name."""
+def call(helpers: Helpers, name: str, result: str, parameters: str, body: str, given: Given) -> str:
+    """Return a call of a C function, which is defined unless it is already."""
     helpers.setdefault(name, f"static inline {result} {name}({parameters})\n{{\n    {body}\n}}\n")
-    return name
+    return f"{name}({', '.join(each.text for each in given)})"
+
+
+def narrowed(text: str, level: int, type: Attribute) -> tuple[str, int]:
+    """Return a C expression of type `int` or wider, and its level, cast to `type` if this has fewer bits."""
+    return (f"({type_name(type)})({text})", ATOM) if bits(type) < 32 else (text, level)
 
 
 ARITHMETIC: Mapping[str, tuple[str, str, Callable[[int, int], int]]] = {
@@ -85,12 +90,9 @@ def arithmetic(helpers: Helpers, op: Operation, given: Given) -> Expression:
     lowest, highest = range_of(type)
     fits = lowest <= low and high <= highest
     if width in (32, 64) and not fits and not isinstance(type, IndexType):
-        name, u = f"{word}_i{width}", f"uint{width}_t"
-        body = f"return (int{width}_t)(({u})a {sign} ({u})b);"
-        return full(
-            f"{helper(helpers, name, f'int{width}_t', f'int{width}_t a, int{width}_t b', body)}({a.text}, {b.text})",
-            type,
-        )
+        c, u = f"int{width}_t", f"uint{width}_t"
+        body = f"return ({c})(({u})a {sign} ({u})b);"
+        return full(call(helpers, f"{word}_i{width}", c, f"{c} a, {c} b", body, given), type)
     level = PRODUCT if sign == "*" else SUM
     if sign == "+" and b.text == str(b.low) and b.low < 0:
         sign, right = "-", b.text[1:]
@@ -101,8 +103,8 @@ def arithmetic(helpers: Helpers, op: Operation, given: Given) -> Expression:
     text = f"{a.within(level)} {sign} {right}"
     if width == 1:
         text, level = f"({text}) & 1", OTHER
-    elif width < 32:
-        text, level = f"({type_name(type)})({text})", ATOM
+    else:
+        text, level = narrowed(text, level, type)
     return ranged(text, level, low, high, type)
 
 
@@ -112,8 +114,8 @@ def bitwise(helpers: Helpers, op: Operation, given: Given) -> Expression:
     type = op.results[0].type
     sign = {"arith.andi": "&", "arith.ori": "|", "arith.xori": "^"}[op.name]
     text, level = f"{a.within(ATOM)} {sign} {b.within(ATOM)}", OTHER
-    if 1 < bits(type) < 32:
-        text, level = f"({type_name(type)})({text})", ATOM
+    if bits(type) > 1:
+        text, level = narrowed(text, level, type)
     if op.name == "arith.andi" and b.low >= 0:
         return Expression(text, level, 0, b.high)
     return full(text, type, level)
@@ -125,11 +127,8 @@ def shift(helpers: Helpers, op: Operation, given: Given) -> Expression:
     type = op.results[0].type
     name, u = type_name(type), f"uint{bits(type)}_t"
     if op.name == "arith.shrsi" or op.name == "arith.shrui" and a.low >= 0:
-        text = f"{a.within(ATOM)} >> {b.within(ATOM)}"
         low, high = (a.low >> b.low, a.high >> b.low) if 0 <= b.low == b.high else (min(a.low, 0), max(a.high, 0))
-        return Expression(
-            text if bits(type) >= 32 else f"({name})({text})", OTHER if bits(type) >= 32 else ATOM, low, high
-        )
+        return Expression(*narrowed(f"{a.within(ATOM)} >> {b.within(ATOM)}", OTHER, type), low, high)
     if op.name == "arith.shrui":
         return full(f"({name})({cast(u, a)} >> {b.within(ATOM)})", type)
     if a.low >= 0 and 0 <= b.low and b.high < 64 and a.high << b.high <= range_of(type)[1] and bits(type) == 32:
@@ -161,8 +160,8 @@ def extreme(helpers: Helpers, op: Operation, given: Given) -> Expression:
     sign, of = (">", max) if word == "max" else ("<", min)
     c, name = type_name(type), f"{word}_{'u' if unsigned else 'i'}{bits(type)}"
     u = f"(uint{bits(type)}_t)" if unsigned else ""
-    call = f"{helper(helpers, name, c, f'{c} a, {c} b', f'return {u}a {sign} {u}b ? a : b;')}({a.text}, {b.text})"
-    return full(call, type) if unsigned else Expression(call, ATOM, of(a.low, b.low), of(a.high, b.high))
+    text = call(helpers, name, c, f"{c} a, {c} b", f"return {u}a {sign} {u}b ? a : b;", given)
+    return full(text, type) if unsigned else Expression(text, ATOM, of(a.low, b.low), of(a.high, b.high))
 
 
 def extend(helpers: Helpers, op: Operation, given: Given) -> Expression:
@@ -194,20 +193,22 @@ def index_cast(helpers: Helpers, op: Operation, given: Given) -> Expression:
     return a if before <= after <= 32 else ranged(cast(f"int{after}_t", a), ATOM, a.low, a.high, op.results[0].type)
 
 
+COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
 def compare(helpers: Helpers, op: Operation, given: Given) -> Expression:
     """Return a comparison of integers."""
     a, b = given
     predicate = op.properties["predicate"]
     assert isinstance(predicate, IntegerAttr)
     name = INTEGER_PREDICATES[predicate.value.data]
-    sign = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}[name[-2:]]
+    sign = COMPARISONS[name[-2:]]
     if name.startswith("u") and (a.low < 0 or b.low < 0):
         u = f"uint{bits(op.operands[0].type)}_t"
         return Expression(f"{cast(u, a)} {sign} {cast(u, b)}", OTHER, 0, 1)
     return Expression(f"{a.within(SUM)} {sign} {b.within(SUM)}", OTHER, 0, 1)
 
 
-FLOAT_COMPARISONS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "ne": "!="}
 OPPOSITE = {"eq": "!=", "gt": "<=", "ge": "<", "lt": ">=", "le": ">"}
 
 
@@ -227,7 +228,7 @@ def compare_floats(helpers: Helpers, op: Operation, given: Given) -> Expression:
     elif name == "ueq":
         text = f"!({a} < {b} || {a} > {b})"
     elif name[0] == "o" or name == "une":
-        text = f"{a} {FLOAT_COMPARISONS[name[1:]]} {b}"
+        text = f"{a} {COMPARISONS[name[1:]]} {b}"
     else:
         text = f"!({a} {OPPOSITE[name[1:]]} {b})"
     return Expression(text, OTHER, 0, 1)
@@ -298,7 +299,7 @@ def convert(helpers: Helpers, op: Operation, given: Given) -> Expression:
         added = ROUNDINGS[rounding.name].replace("0.5", "0.5f" if real == "float" else "0.5")
         body += f"return ({c})(whole + {added});"
         name = f"{rounding.name.removeprefix('math.')}_{real}_to_{c.removesuffix('_t')}"
-        return full(f"{helper(helpers, name, c, f'{real} x', body)}({a.text})", after)
+        return full(call(helpers, name, c, f"{real} x", body, given), after)
     if op.name == "arith.uitofp" and a.low < 0:
         a = Expression(cast(f"uint{bits(before)}_t", a))
     if op.name == "arith.fptoui":
@@ -313,7 +314,7 @@ def bit_cast(helpers: Helpers, op: Operation, given: Given) -> Expression:
         return given[0]
     name = f"bits_of_{before.removesuffix('_t')}_as_{after.removesuffix('_t')}"
     body = f"{after} result;\n    memcpy(&result, &value, sizeof result);\n    return result;"
-    return full(f"{helper(helpers, name, after, f'{before} value', body)}({given[0].text})", op.results[0].type)
+    return full(call(helpers, name, after, f"{before} value", body, given), op.results[0].type)
 
 
 LIBRARY = {
@@ -352,8 +353,7 @@ def float_extreme(helpers: Helpers, op: Operation, given: Given) -> Expression:
     c, word = type_name(op.results[0].type), op.name[6:9]
     sign, zero = (">", "signbit(a)") if word == "max" else ("<", "signbit(b)")
     body = f"return a != a ? a : b != b ? b : a == b ? ({zero} ? b : a) : a {sign} b ? a : b;"
-    name = helper(helpers, f"{word}_{c}", c, f"{c} a, {c} b", body)
-    return Expression(f"{name}({given[0].text}, {given[1].text})")
+    return Expression(call(helpers, f"{word}_{c}", c, f"{c} a, {c} b", body, given))
 
 
 def leading_zeros(helpers: Helpers, op: Operation, given: Given) -> Expression:
@@ -361,18 +361,14 @@ def leading_zeros(helpers: Helpers, op: Operation, given: Given) -> Expression:
     width, c = bits(op.results[0].type), type_name(op.results[0].type)
     test = f"count < {width} && ((value >> ({width - 1} - count)) & 1) == 0"
     body = f"{c} count = 0;\n    while ({test})\n        ++count;\n    return count;"
-    name = helper(helpers, f"leading_zeros_{width}", c, f"{c} value", body)
-    return Expression(f"{name}({given[0].text})", ATOM, 0, width)
+    return Expression(call(helpers, f"leading_zeros_{width}", c, f"{c} value", body, given), ATOM, 0, width)
 
 
 def absolute(helpers: Helpers, op: Operation, given: Given) -> Expression:
     """Return the absolute value; the lowest number is unchanged."""
     type, c = op.results[0].type, type_name(op.results[0].type)
-    u = f"uint{bits(type)}_t"
-    name = helper(
-        helpers, f"absolute_{bits(type)}", c, f"{c} value", f"return value < 0 ? ({c})(0 - ({u})value) : value;"
-    )
-    return full(f"{name}({given[0].text})", type)
+    body = f"return value < 0 ? ({c})(0 - (uint{bits(type)}_t)value) : value;"
+    return full(call(helpers, f"absolute_{bits(type)}", c, f"{c} value", body, given), type)
 
 
 Row = Callable[[Helpers, Operation, Given], Expression]
