@@ -27,8 +27,7 @@ from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.lowering.gpu.emulator import Emulator
 from relay.lowering.gpu.emulator.bulk import Mapped
-from relay.lowering.gpu.emulator.machine import aligned
-from relay.lowering.gpu.emulator.model import memory_of
+from relay.lowering.gpu.emulator.machine import aligned, memory_of
 from relay.lowering.gpu.tensor_maps import MAP_BYTES
 from relay.lowering.gpu.tiles import SPLITS
 from relay.module import IRModule

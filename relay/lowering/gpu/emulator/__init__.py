@@ -8,7 +8,6 @@ access.
 from __future__ import annotations
 
 from relay.lowering.gpu.emulator.faults import KernelFault
-from relay.lowering.gpu.emulator.machine import Emulator
-from relay.lowering.gpu.emulator.model import run_model
+from relay.lowering.gpu.emulator.machine import Emulator, run_model
 
 __all__ = ["Emulator", "KernelFault", "run_model"]

@@ -158,10 +158,8 @@ class BulkCopies:
         match what.name:
             case "init":
                 self.make(values[0], what.number, thread)
-            case "expect":
+            case "expect" | "arrive":
                 self.arrive(self.known(values[0]), values[0], thread, what.number)
-            case "arrive":
-                self.arrive(self.known(values[0]), values[0], thread)
             case "acquire":
                 self.acquired.add((thread, values[0]))
             case "copy" | "windows":

@@ -8,6 +8,7 @@ or B is a 32-bit word of neighbours along k: four of 8 bits, two of 16, or one o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 
@@ -118,9 +119,9 @@ def factor(f: Lines, slot: str, offset: int, name: str) -> str:
 
 
 def round_tf32() -> str:
-    """Return the text of `emulator.tf32`: `cvt.rna.tf32.f32`, to nearest, ties away from zero, to 19 bits; NaN is
+    """Return the text of `emulator.f2tf32.rna`: `cvt.rna.tf32.f32`, to nearest, ties away from zero, to 19 bits; NaN is
     0x7fffffff."""
-    f = Lines("i32 @emulator.tf32(float %x) alwaysinline")
+    f = Lines("i32 @emulator.f2tf32.rna(float %x) alwaysinline")
     more = f.op(f"add i32 {f.op('bitcast float %x to i32')}, 4096")
     near, nan = f.op(f"and i32 {more}, {~0x1FFF}"), f.op("fcmp uno float %x, %x")
     return f.end(f"i32 {f.op(f'select i1 {nan}, i32 {0x7FFFFFFF}, i32 {near}')}")
@@ -178,7 +179,7 @@ def saturate() -> str:
 
 
 ROUNDED: dict[str, Callable[[], str]] = {
-    "tf32": round_tf32,
+    "f2tf32.rna": round_tf32,
     "bf16": round_bf16,
     "fma.rz.f": multiply_add_toward_zero,
     "f2i.rn": to_integer,
@@ -201,14 +202,10 @@ def pack(codes: str) -> str:
     return f.end(f"i32 {f.op(f'or i32 {both}, {upper}')}")
 
 
-PACKED = ("s8", "u8")
-"""The 8-bit types to which the PTX instruction `cvt.pack.sat` converts in the emulated code."""
-
-
 def dot_of_two(name: str) -> str:
     """Return the LLVM IR of the function `emulator.pair.<name>`, which emulates `dp2a`: it multiplies the two 16-bit
-    halves of a word by two bytes of another word, and adds both products to a number. `name` has the signedness of the
-    two words and the half that has the bytes, such as `s.u.hi`."""
+    halves of a word by two bytes of another word, and adds both products to a number. `name` has the signs of
+    the 16-bit and of the 8-bit factors and the half that has the bytes, such as `s.u.hi`."""
     left, right, half = name.split(".")
     f = Lines(f"i32 @emulator.pair.{name}(i32 %a, i32 %b, i32 %c) alwaysinline")
     words, bytes = f.op("bitcast i32 %a to <2 x i16>"), f.op("bitcast i32 %b to <4 x i8>")
@@ -222,11 +219,6 @@ def dot_of_two(name: str) -> str:
     return f.end(f"i32 {total}")
 
 
-PAIRS = tuple(f"{left}.{right}.{half}" for left in "su" for right in "su" for half in ("lo", "hi"))
-"""The variants of PTX's `dp2a`, such as `s.u.lo`: the signs of the 16-bit and of the 8-bit factors, and whether the two
-low or the two high bytes of the word of 8-bit factors are multiplied."""
-
-
 def dot(signs: str) -> str:
     """Return the text of `emulator.dot.SIGNS`: four products of bytes are added to a number; signs are `s.s`, `u.s` and
     so on."""
@@ -238,10 +230,6 @@ def dot(signs: str) -> str:
     product = f.op(f"mul <4 x i32> {factors[0]}, {factors[1]}")
     sum = f.op(f"call i32 @llvm.vector.reduce.add.v4i32(<4 x i32> {product})")
     return f.end(f"i32 {f.op(f'add i32 {sum}, %c')}")
-
-
-DOTS = ("s.s", "s.u", "u.s", "u.u")
-"""The signs of the factors, as `idp4a` names them."""
 
 
 def extend(sign: str) -> str:
@@ -271,9 +259,7 @@ def products(text: str) -> str:
     parts: list[str] = []
     if "@emulator.give" in text:
         parts = [give(), give_one("row", "ptr"), give_one("word", "i32"), load_matrices(), load_word()]
-    families = {"dot": (dot, DOTS), "pack": (pack, PACKED), "pair": (dot_of_two, PAIRS)}
-    families["mma"] = multiply, (*FACTORS, *PRODUCTS)
+    families = {"dot": dot, "pack": pack, "pair": dot_of_two, "mma": multiply}
     parts += [part() for name, part in ROUNDED.items() if f"@emulator.{name}(" in text]
-    for family, (write, names) in families.items():
-        parts += [write(name) for name in names if f"@emulator.{family}.{name}(" in text]
-    return "\n".join(parts)
+    called = re.findall(rf"@emulator\.({'|'.join(families)})\.([\w.]+)\(", text)
+    return "\n".join([*parts, *(families[family](name) for family, name in dict.fromkeys(called))])

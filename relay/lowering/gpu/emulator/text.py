@@ -24,15 +24,22 @@ ADDRESS = re.compile(
 LOAD = re.compile(r"  (%\w+) = load (.+), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
 STORE = re.compile(r"  store (.+) (\S+|<.*>), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
 POINTER = re.compile(r"  (%\w+) = ptrtoint ptr addrspace\(3\) (%\w+|@shared) to i64")
-GLOBAL = re.compile(r"  (%\w+) = ptrtoint ptr addrspace\(1\) (%\w+) to i64")
-REGISTER = re.compile(r"  (%\w+) = call (?:range\([^)]*\) )?i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]+)\(\)")
-ROUND = re.compile(
-    r"  (%\w+) = (?:call i32 @llvm\.nvvm\.f2tf32\.rna\((.*)\)|fptrunc (<2 x float> %\w+) to <2 x bfloat>)"
-)
-CALLED = re.compile(r"@llvm\.nvvm\.(fma\.rz\.f|f2i\.rn|saturate\.f)\(")
-PACK = re.compile(r'call i32 asm "cvt\.pack\.sat\.(s8|u8)\.s32\.b32 \$0, \$1, \$2, \$3;", "=r,r,r,r"\(')
-PAIR = re.compile(r"@llvm\.nvvm\.idp2a\.([su]\.[su])\((i32 \S+), (i32 \S+), i1 (true|false), ")
-DOT = re.compile(r"@llvm\.nvvm\.idp4a\.([su]\.[su])\(")
+RENAMED = {
+    rf"call (?:range\([^)]*\) )?i32 @llvm\.nvvm\.read\.ptx\.sreg\.({'|'.join(REGISTERS)})\(\)": r"add i32 0, %\1",
+    r"ptrtoint ptr addrspace\(1\) (%\w+) to i64": r"ptrtoint ptr \1 to i64",
+    r"fptrunc (<2 x float> %\w+) to <2 x bfloat>": r"call <2 x bfloat> @emulator.bf16(\1)",
+    r"@llvm\.nvvm\.(f2tf32\.rna|fma\.rz\.f|f2i\.rn|saturate\.f)\(": r"@emulator.\1(",
+    r'asm "cvt\.pack\.sat\.(s8|u8)\.s32\.b32 \$0, \$1, \$2, \$3;", "=r,r,r,r"\(': r"@emulator.pack.\1(",
+    r"@llvm\.nvvm\.idp2a\.([su]\.[su])\((i32 \S+), (i32 \S+), i1 true, ": r"@emulator.pair.\1.hi(\2, \3, ",
+    r"@llvm\.nvvm\.idp2a\.([su]\.[su])\((i32 \S+), (i32 \S+), i1 false, ": r"@emulator.pair.\1.lo(\2, \3, ",
+    r"@llvm\.nvvm\.idp4a\.([su]\.[su])\(": r"@emulator.dot.\1(",
+    r'call i64 asm sideeffect "mov\.b64 \$0, 0;", "=l"\(\)': "add i64 0, 0",
+    r"@llvm\.nvvm\.cp\.async\.commit\.group\(\)": "@emulator.commit(ptr %ctx)",
+    r"@llvm\.nvvm\.cp\.async\.wait\.group\(": "@emulator.wait(ptr %ctx, ",
+}
+"""Patterns of instructions, and the text that replaces each."""
+FOREIGN = re.compile(r"@llvm\.nvvm\.| asm |addrspace|fptrunc")
+"""Matches lines that `RENAMED` may change."""
 LEFT_OUT = re.compile(r"(declare .*@llvm\.nvvm\.|@shared = )")
 
 WIDTHS = {"i1": 1, "i8": 1, "i16": 2, "half": 2, "i32": 4, "float": 4, "i64": 8, "double": 8}
@@ -202,11 +209,7 @@ class KernelTranslation:
     def instruction(self, line: str) -> None:
         """Translate one line of a kernel's LLVM IR for NVPTX to LLVM IR for the host, and append it to `out`. Raises
         Unsupported for an instruction that the emulator does not know."""
-        if (register := REGISTER.match(line)) is not None:
-            if register[2] not in REGISTERS:
-                raise self.unknown(line)
-            self.out.append(f"  {register[1]} = add i32 0, %{register[2]}")
-        elif (address := ADDRESS.match(line)) is not None:
+        if (address := ADDRESS.match(line)) is not None:
             if address[4] in self.roots:
                 self.roots[address[1]] = self.roots[address[4]]
             base = "%shared" if address[4] == "@shared" else address[4]
@@ -217,29 +220,18 @@ class KernelTranslation:
         elif (store := STORE.match(line)) is not None:
             pointer = self.checked("writes", store[1], store[4], store[5], store[6] or "")
             self.out.append(f"  store {store[1]} {store[2]}, ptr {pointer}, align {store[5]}")
-        elif (near := ROUND.match(line)) is not None:
-            call = f"i32 @emulator.tf32({near[2]})" if near[2] else f"<2 x bfloat> @emulator.bf16({near[3]})"
-            self.out.append(f"  {near[1]} = call {call}")
         elif (pointer := POINTER.match(line)) is not None:
             name, base = pointer[1], "%shared" if pointer[2] == "@shared" else pointer[2]
             self.out.append(f"  {name}.at = ptrtoint ptr {base} to i64")
             self.out.append(f"  {name}.start = ptrtoint ptr %shared to i64")
             self.out.append(f"  {name} = sub i64 {name}.at, {name}.start")
-        elif (pointer := GLOBAL.match(line)) is not None:
-            self.out.append(f"  {pointer[1]} = ptrtoint ptr {pointer[2]} to i64")
-        elif CALLED.search(line):
-            self.out.append(CALLED.sub(r"@emulator.\1(", line))
-        elif PACK.search(line):
-            self.out.append(PACK.sub(r"call i32 @emulator.pack.\1(", line))
-        elif (pair := PAIR.search(line)) is not None:
-            half = "hi" if pair[4] == "true" else "lo"
-            self.out.append(PAIR.sub(f"@emulator.pair.{pair[1]}.{half}({pair[2]}, {pair[3]}, ", line))
-        elif DOT.search(line):
-            self.out.append(DOT.sub(r"@emulator.dot.\1(", line))
-        elif "@llvm.nvvm." in line or "addrspace" in line:
-            raise self.unknown(line)
         else:
-            self.out.append(line)
+            new = line
+            for pattern, text in RENAMED.items() if FOREIGN.search(line) else ():
+                new = re.sub(pattern, text, new)
+            if "@llvm.nvvm." in new or "addrspace" in new:
+                raise self.unknown(line)
+            self.out.append(new)
 
     def checked(self, what: str, type: str, pointer: str, align: str, source: str = "") -> str:
         """Emit the check of an access; return the pointer to use instead. `type`: the type that is accessed, or the

@@ -34,9 +34,6 @@ COPY = re.compile(
     r"  call void @llvm\.nvvm\.cp\.async\.c[ag]\.shared\.global\.(16|8|4)(?:\.s)?"
     r"\(ptr addrspace\(3\) (%\w+), ptr addrspace\(1\) (%\w+)(?:, i32 (\S+))?\)"
 )
-ZERO = re.compile(r'  (%\w+) = call i64 asm sideeffect "mov\.b64 \$0, 0;", "=l"\(\)')
-COMMIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.commit\.group\(\)")
-WAIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.wait\.group\(i32 (\d+)\)")
 WARP, BLOCK, FOUR_WARPS, MEMORY = 1, 2, 4, 5
 """The kinds of waits, as stored in a context's status."""
 PLACE_BIT = 8
@@ -169,14 +166,8 @@ class Coroutine:
             to = checked("copies to", f"<{width} x i8>", copy[2], width)
             start = checked("copies from", size, copy[3], width)
             self.lines.append(f"  call void @emulator.copy(ptr %ctx, ptr {to}, ptr {start}, i32 {size}, i32 {width})")
-        elif (zero := ZERO.match(line)) is not None:
-            self.lines.append(f"  {zero[1]} = add i64 0, 0")
         elif (place := assembly_of(self.kernel, line)) is not None:
             self.assembly(place)
-        elif COMMIT.match(line):
-            self.lines.append("  call void @emulator.commit(ptr %ctx)")
-        elif (left := WAIT.match(line)) is not None:
-            self.lines.append(f"  call void @emulator.wait(ptr %ctx, i32 {left[1]})")
         elif line == "  ret void":
             self.lines.append("  br label %co.final")
         else:
