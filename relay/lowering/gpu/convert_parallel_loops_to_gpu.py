@@ -73,16 +73,12 @@ def convert(loop: scf.ParallelOp) -> None:
 def shared_bytes(body: Block) -> arith.ConstantOp | None:
     """Return a constant with the largest shared memory that a kernel's ops request, and remove these requests; None if
     there are none."""
-    sizes: list[int] = []
-    found: DynamicSharedMemoryOp | None = None
-    for op in body.walk():
-        if isinstance(op, DynamicSharedMemoryOp) and isinstance(size := op.attributes.pop(SHARED, None), IntegerAttr):
-            sizes.append(size.value.data)
-            found = op
-    if found is None:
+    found = [op for op in body.walk() if isinstance(op, DynamicSharedMemoryOp)]
+    sizes = [size.value.data for op in found if isinstance(size := op.attributes.pop(SHARED, None), IntegerAttr)]
+    if not sizes:
         return None
     constant = arith.ConstantOp(IntegerAttr(max(sizes), i32))
-    constant.location = found.location
+    constant.location = found[-1].location
     return constant
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
 
@@ -15,6 +15,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects import gpu as upstream
 from relay.errors import Unsupported
+from relay.lowering import shaped
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
 from relay.lowering.shaped import root
 from relay.passes import Pass
@@ -22,7 +23,7 @@ from relay.transforms.location import place
 
 MODULE = "kernels"
 """The symbol name of the `gpu.module` that holds all outlined kernels."""
-VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
+VIEWS = shaped.VIEWS | memref.CastOp
 """Views, which are recreated inside a kernel: of two pointers to the same memory, neither could be `noalias`."""
 IDS = (gpu.BlockIdOp, gpu.ThreadIdOp, gpu.GridDimOp, gpu.BlockDimOp)
 """The ops that the body arguments of `gpu.launch` stand for, three dimensions each."""
@@ -98,10 +99,7 @@ def outline(launch: gpu.LaunchOp, name: str, again: Set[Operation]) -> upstream.
     it."""
     sizes = [launch.gridSizeX, launch.gridSizeY, launch.gridSizeZ]
     sizes += [launch.blockSizeX, launch.blockSizeY, launch.blockSizeZ]
-    known = [constant(size) for size in sizes]
-    counts = [size for size in known if size is not None]
-    if len(counts) < 6:
-        raise Unsupported(place(launch), "has a grid whose size is not constant")
+    counts = constants(launch, sizes)
     body = launch.body.block
     entry = Block()
     captured = Captured(entry, again)
@@ -111,12 +109,10 @@ def outline(launch: gpu.LaunchOp, name: str, again: Set[Operation]) -> upstream.
             id = IDS[number // 3](dimension)
             entry.add_op(id)
             argument.replace_all_uses_with(id.result)
-    inside = {result for op in body.walk() for result in op.results}
-    inside |= {a for op in body.walk() for region in op.regions for block in region.blocks for a in block.args}
     operations = [op for op in body.ops if not isinstance(op, gpu.TerminatorOp)]
     for op in [inner for outer in operations for inner in outer.walk()]:
         for number, operand in enumerate(op.operands):
-            if operand not in inside and not is_in(operand, entry):
+            if not launch.is_ancestor(operand.owner) and not is_in(operand, entry):
                 op.operands[number] = captured.inside(operand)
     for op in operations:
         op.detach()
@@ -137,6 +133,14 @@ def outline(launch: gpu.LaunchOp, name: str, again: Set[Operation]) -> upstream.
     Rewriter.insert_op(call, InsertPoint.before(launch))
     Rewriter.erase_op(launch, safe_erase=False)
     return kernel
+
+
+def constants(launch: Operation, sizes: Sequence[SSAValue]) -> tuple[int, ...]:
+    """Return the sizes of the grid or blocks of a launch. Raises Unsupported if they are not constant."""
+    found = [constant(size) for size in sizes]
+    if None in found:
+        raise Unsupported(place(launch), "has a grid whose size is not constant")
+    return tuple(size for size in found if size is not None)
 
 
 def is_arithmetic(op: Operation) -> bool:

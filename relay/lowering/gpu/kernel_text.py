@@ -89,22 +89,18 @@ def write_insert(w: FunctionWriter, op: Operation) -> None:
     w.define(op.result, f"insertelement {w.typed(op.dest)}, {w.typed(op.source)}, i64 {lane}")
 
 
-def write_pointer(w: FunctionWriter, op: Operation) -> None:
-    """Write the conversion of a buffer's pointer, in its address space, to an integer."""
-    assert isinstance(op, memref.ExtractAlignedPointerAsIndexOp)
-    w.define(op.aligned_pointer, f"ptrtoint {w.pointer(op.source)} {w.of(op.source)} to i64")
-
-
 def write_inline_asm(w: FunctionWriter, op: Operation) -> None:
     """Write PTX instructions for which LLVM has no intrinsics as inline assembly."""
     assert isinstance(op, llvm.InlineAsmOp)
-    result = "void" if op.res is None else structure(op.res.type)
     asm = "asm" if op.has_side_effects is None else "asm sideeffect"
-    text = f'call {result} {asm} "{op.asm_string.data}", "{op.constraints.data}"({w.list(op.operands_)})'
-    if op.res is None:
-        w.line(text)
-    else:
-        w.define(op.res, text)
+    text = f'{asm} "{op.asm_string.data}", "{op.constraints.data}"({w.list(op.operands_)})'
+    finish_call(w, op, f"call {result_type(op)} {text}")
+
+
+def result_type(op: Operation) -> str:
+    """Return the LLVM name of the type of an op's result: `void` if it has none; several results of a call form one
+    structure."""
+    return structure(op.results[0].type) if op.results else "void"
 
 
 def structure(type: Attribute) -> str:
@@ -114,16 +110,12 @@ def structure(type: Attribute) -> str:
     return type_name(type)
 
 
-SHARED: Mapping[str, Writer] = {
-    "gpu.dynamic_shared_memory": write_shared,
-    "nvgpu.device_async_copy": write_copy,
-    "nvgpu.device_async_create_group": write_group,
-    "nvgpu.device_async_wait": write_wait,
-    "nvgpu.ldmatrix": write_matrices,
-    "vector.insert": write_insert,
-    "memref.extract_aligned_pointer_as_index": write_pointer,
-    "llvm.inline_asm": write_inline_asm,
-}
+def finish_call(w: FunctionWriter, op: Operation, text: str) -> None:
+    """Write the call `text`, which defines the op's result if it has one."""
+    if op.results:
+        w.define(op.results[0], text)
+    else:
+        w.line(text)
 
 
 @dataclass(frozen=True)
@@ -226,16 +218,10 @@ def write_call(w: FunctionWriter, op: Operation) -> None:
     marked convergent, so that LLVM neither puts a branch around it nor copies it into branches."""
     assert isinstance(op, llvm.CallOp) and op.callee is not None and isinstance(w, KernelWriter)
     name = op.callee.string_value()
-    result = "void" if op.returned is None else type_name(op.returned.type)
-    attributes = "convergent nounwind" if op.returned is None else "nounwind"
-    w.declarations[name] = (
-        f"declare {w.convention.function}{result} @{name}({', '.join(type_name(a.type) for a in op.args)}) {attributes}"
-    )
-    text = f"call {w.convention.function}{result} @{name}({w.list(op.args)})"
-    if op.returned is None:
-        w.line(text)
-    else:
-        w.define(op.returned, text)
+    function = f"{w.convention.function}{result_type(op)} @{name}"
+    attributes = "nounwind" if op.results else "convergent nounwind"
+    w.declarations[name] = f"declare {function}({', '.join(type_name(a.type) for a in op.args)}) {attributes}"
+    finish_call(w, op, f"call {function}({w.list(op.args)})")
 
 
 def write_return(w: FunctionWriter, op: Operation) -> None:
@@ -263,16 +249,10 @@ def write_extract(w: FunctionWriter, op: Operation) -> None:
 
 def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
     """Write a call of an intrinsic by its full name; several results form one structure."""
-    assert isinstance(op, llvm.CallIntrinsicOp)
-    name, types = op.intrin.data, ", ".join(type_name(value.type) for value in op.args)
-    if not op.results:
-        w.declare(name, "void", types)
-        w.line(f"call void @{name}({w.list(op.args)})")
-        return
-    result = structure(op.results[0].type)
-    w.declare(name, result, types)
-    assert isinstance(w, KernelWriter)
-    w.define(op.results[0], f"call {w.range_of(name)}{result} @{name}({w.list(op.args)})")
+    assert isinstance(op, llvm.CallIntrinsicOp) and isinstance(w, KernelWriter)
+    name, result = op.intrin.data, result_type(op)
+    w.declare(name, result, ", ".join(type_name(value.type) for value in op.args))
+    finish_call(w, op, f"call {w.range_of(name)}{result} @{name}({w.list(op.args)})")
 
 
 def write_extract_value(w: FunctionWriter, op: Operation) -> None:
@@ -283,7 +263,13 @@ def write_extract_value(w: FunctionWriter, op: Operation) -> None:
 
 
 OWN: Mapping[str, Writer] = {
-    **SHARED,
+    "gpu.dynamic_shared_memory": write_shared,
+    "nvgpu.device_async_copy": write_copy,
+    "nvgpu.device_async_create_group": write_group,
+    "nvgpu.device_async_wait": write_wait,
+    "nvgpu.ldmatrix": write_matrices,
+    "vector.insert": write_insert,
+    "llvm.inline_asm": write_inline_asm,
     "llvm.call_intrinsic": write_call_intrinsic,
     "llvm.extractvalue": write_extract_value,
     "arith.fptosi": write_fptosi,

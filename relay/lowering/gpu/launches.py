@@ -15,12 +15,11 @@ from relay import artifact
 from relay.errors import Unsupported
 from relay.lowering import externals
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
+from relay.lowering.gpu.gpu_kernel_outlining import VIEWS, constants
 from relay.lowering.gpu.tensor_maps import TensorMap, map_of
 from relay.lowering.shaped import buffer_of, size_of
 from relay.module import IRModule
 from relay.transforms.location import place
-
-VIEW = memref.ViewOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
 
 Place = tuple[int, int]
 """The address of a buffer: the number of an argument of @main, and an offset in bytes."""
@@ -31,8 +30,8 @@ class Launch:
     """One launch of a kernel: `grid` blocks of `block` threads, with `shared` bytes of shared memory per block."""
 
     kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
     shared: int
     arguments: tuple[Place, ...]
     maps: tuple[tuple[int, TensorMap], ...] = ()
@@ -120,9 +119,9 @@ class StepWriter:
                 first = self.steps(before, places) + self.moved(list(test.args), [*after.args, *op.results])
                 turn = self.region(op.after_region, list(before.args), places)
                 return [*start, {"before": first, "while": self.bit(test.condition), "do": turn}]
-            case scf.YieldOp() | scf.ConditionOp() | func.ReturnOp() | arith.ConstantOp():
+            case scf.YieldOp() | scf.ConditionOp() | func.ReturnOp() | arith.ConstantOp() | memref.ViewOp():
                 return []
-            case op if isinstance(op, VIEW):
+            case op if isinstance(op, VIEWS):
                 return []
             case _:
                 raise Unsupported(place(op), "is done by the host between kernels", 'build for target="llvm"')
@@ -164,8 +163,8 @@ def launch(op: gpu.LaunchFuncOp, places: Mapping[SSAValue, Place]) -> Launch:
     arguments. `places`: the addresses of the buffers that are block arguments."""
     return Launch(
         op.kernel.nested_references.data[0].data,
-        triple(op, op.gridSizeX, op.gridSizeY, op.gridSizeZ),
-        triple(op, op.blockSizeX, op.blockSizeY, op.blockSizeZ),
+        constants(op, [op.gridSizeX, op.gridSizeY, op.gridSizeZ]),
+        constants(op, [op.blockSizeX, op.blockSizeY, op.blockSizeZ]),
         0 if op.dynamicSharedMemorySize is None else constant(op.dynamicSharedMemorySize) or 0,
         tuple(place_of(value, places) for value in op.kernelOperands),
         tuple((n, map) for n, value in enumerate(op.kernelOperands) if (map := map_of(value)) is not None),
@@ -180,7 +179,7 @@ def place_of(value: SSAValue, places: Mapping[SSAValue, Place]) -> Place:
         case memref.ViewOp() as view if (shift := constant(view.byte_shift)) is not None:
             base, offset = place_of(view.source, places)
             return base, offset + shift
-        case memref.CollapseShapeOp() | memref.ExpandShapeOp() | memref.SubviewOp() | memref.CastOp() as view:
+        case view if isinstance(view, VIEWS):
             return place_of(view.operands[0], places)
         case other:
             assert isinstance(other, Operation)
@@ -197,11 +196,3 @@ def element(op: memref.LoadOp) -> int:
             raise Unsupported(place(op), "reads an element whose number is computed", 'build for target="llvm"')
         found = found * size + number
     return found
-
-
-def triple(op: Operation, *sizes: SSAValue) -> tuple[int, int, int]:
-    """Return the three sizes of a grid or block. Raises Unsupported if they are not constant."""
-    found = [number for size in sizes if (number := constant(size)) is not None]
-    if len(found) != 3:
-        raise Unsupported(place(op), "has a grid whose size is not constant")
-    return found[0], found[1], found[2]

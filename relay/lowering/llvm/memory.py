@@ -48,7 +48,7 @@ def write_view(w: FunctionWriter, op: Operation) -> None:
 def write_address(w: FunctionWriter, op: Operation) -> None:
     """Write the address of a buffer as an integer."""
     assert isinstance(op, memref.ExtractAlignedPointerAsIndexOp)
-    w.define(op.aligned_pointer, f"ptrtoint ptr {w.of(op.source)} to {w.index}")
+    w.define(op.aligned_pointer, f"ptrtoint {w.pointer(op.source)} {w.of(op.source)} to {w.index}")
 
 
 def write_alloca(w: FunctionWriter, op: Operation) -> None:
