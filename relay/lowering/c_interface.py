@@ -13,6 +13,7 @@ import numpy as np
 from relay.arguments import text
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
+from relay.lowering.c.types import TYPES
 from relay.lowering.c_stream import Parameter, declarations
 from relay.lowering.codegen import compile_text, is_linked
 from relay.lowering.elf.object_file import undefined_symbols
@@ -24,13 +25,6 @@ from relay.lowering.llvm_ir import translate
 from relay.module import IRModule
 from relay.target import CpuTarget
 from relay.tile_registers import REQUEST, TILE_DATA
-
-TYPES = {
-    "bool": "uint8_t",
-    "float32": "float",
-    "float64": "double",
-    **{name: f"{name}_t" for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")},
-}
 
 TILES = f"""
    The code is for a processor with AMX, whose tile registers Linux gives to a process that asked for them:

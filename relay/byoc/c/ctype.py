@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from relay.lowering.c.types import TYPES as NAMES
 from relay.lowering.c.types import float_literal, integer_literal
 
 
@@ -35,15 +36,7 @@ class CType:
         return integer_literal(int(value))
 
 
-TYPES: dict[np.dtype[Any], CType] = {
-    np.dtype(name): CType(c, np.dtype(name))
-    for name, c in (
-        ("bool", "uint8_t"),
-        *((f"{name}{n}", f"{name}{n}_t") for n in (8, 16, 32, 64) for name in ("int", "uint")),
-        ("float32", "float"),
-        ("float64", "double"),
-    )
-}
+TYPES: dict[np.dtype[Any], CType] = {np.dtype(dtype): CType(name, np.dtype(dtype)) for dtype, name in NAMES.items()}
 NAMED = {type.name: type for type in TYPES.values() if type.kind != "b"}
 """The types by their names in C."""
 F32 = TYPES[np.dtype("float32")]

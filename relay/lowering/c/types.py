@@ -11,6 +11,13 @@ from relay.errors import Unsupported
 
 FLOATS: dict[type[Attribute], str] = {Float32Type: "float", Float64Type: "double"}
 INDEX_BITS = 32
+TYPES = {
+    "bool": "uint8_t",
+    "float32": "float",
+    "float64": "double",
+    **{name: f"{name}_t" for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")},
+}
+"""The C types of the elements of arrays, by the names of their dtypes."""
 
 
 def bits(type: Attribute) -> int:
