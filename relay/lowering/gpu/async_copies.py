@@ -110,8 +110,8 @@ class AsyncCopies:
         b, tile = self.b, self.t.tile
         start = b.plus(self.t.start, b.times(stage, tile.stage_bytes))
         step = b.plus(self.t.first_step, step)
-        chunk = b.plus(b.times(step, self.m.deep), b.times(self.chunk, self.m.chunk))
-        for piece in range(0, self.m.chunk, self.m.piece):
+        chunk = b.plus(b.times(step, self.m.deep), b.times(self.chunk, self.m.format.chunk))
+        for piece in range(0, self.m.format.chunk, self.m.piece):
             self.issue_data(b.plus(chunk, piece), b.plus(start, piece * self.m.format.data))
         for source, at in self.weight_rows:
             place = b.plus(source, b.times(step, tile.depth))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay.dialects.attributes import Array
+from relay.lowering.gpu.tiles import CHUNK
 
 ACCUMULATED = 2.0**-23
 """The greatest relative error of an addition: PTX says "at least single precision", and does not specify the
@@ -31,6 +32,11 @@ class Format:
     def exact(self) -> bool:
         """Whether matrix units multiply the numbers as they are, without rounding them to fewer bits first."""
         return not self.roundoff
+
+    @property
+    def chunk(self) -> int:
+        """The number of elements of the data in a chunk of `CHUNK` bytes, which one copy to shared memory moves."""
+        return CHUNK // self.data
 
     @property
     def fold(self) -> int:

@@ -12,11 +12,10 @@ from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
-from relay.lowering.gpu.borders import kinds_of_borders, outside
 from relay.lowering.gpu.formats import CODES, Format
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest
-from relay.lowering.gpu.tiles import CHUNK, WORD, Tile
+from relay.lowering.gpu.tiles import WORD, Tile
 from relay.lowering.gpu.widths import Narrow, fitting, wide_accesses
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.contraction import Convolution, recognise
@@ -50,14 +49,9 @@ class Gathered:
     format: Format = CODES
 
     @property
-    def chunk(self) -> int:
-        """The number of elements of the data that one copy to shared memory, of `CHUNK` bytes, moves."""
-        return CHUNK // self.format.data
-
-    @property
     def run(self) -> int:
         """The number of elements of a window's row, rounded up to whole chunks."""
-        return -(-self.conv.kernel_columns * PIXEL // self.chunk) * self.chunk
+        return -(-self.conv.kernel_columns * PIXEL // self.format.chunk) * self.format.chunk
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -66,7 +60,7 @@ class Gathered:
         conv = self.conv
         rows = (conv.out_rows - 1) * conv.strides[0] + (conv.kernel_rows - 1) * conv.dilation[0] + 1
         columns = (conv.out_columns - 1) * conv.strides[1] + self.run // PIXEL
-        return conv.images, rows, -(-columns * PIXEL // self.chunk) * self.chunk // PIXEL, PIXEL
+        return conv.images, rows, -(-columns * PIXEL // self.format.chunk) * self.format.chunk // PIXEL, PIXEL
 
     def product(self) -> Convolution:
         """Return a convolution of the copied images with the same results: a pixel's channels are the elements of a
@@ -118,15 +112,11 @@ class Product:
         return self.conv.channels if self.gathered is None else PIXEL
 
     @property
-    def chunk(self) -> int:
-        """The number of elements of the data in a chunk of `CHUNK` bytes."""
-        return CHUNK // self.format.data
-
-    @property
     def piece(self) -> int:
         """The number of elements of the data that one instruction copies to shared memory: they are contiguous, and
         aligned to their total size."""
-        return gcd(self.chunk, self.conv.channels, self.pitch * (1 if self.gathered is None else self.conv.strides[1]))
+        apart = 1 if self.gathered is None else self.conv.strides[1]
+        return gcd(self.format.chunk, self.conv.channels, self.pitch * apart)
 
     @property
     def image(self) -> tuple[SSAValue, tuple[int, ...], tuple[int, ...]]:
@@ -191,7 +181,7 @@ class Matrix(Product):
     @property
     def bordered(self) -> bool:
         """Whether the initial values of the sums depend on which taps of a window lie outside the image."""
-        return self.windows and kinds_of_borders(self.borders) > 1
+        return self.windows and len(self.borders.row_spans) * len(self.borders.column_spans) > 1
 
     @property
     def deep(self) -> int:
@@ -273,6 +263,19 @@ class Matrix(Product):
         if self.format.fold == 2:
             rows = rows.reshape(-1, 2, rows.shape[1], 2, 2, 4).transpose(0, 2, 1, 3, 5, 4)
         return [np.ascontiguousarray(rows).reshape(-1).view(np.int8)]
+
+
+def outside(borders: Borders, kernel: Array) -> Array:
+    """Return an array [pair, channel]: for each pair of a span of rows and a span of columns, the sum of the weights
+    whose taps are outside the image, where the device's copies yield zeros instead of the padding's code. `kernel`: the
+    weights, [channel, row, column, depth]."""
+    taps = kernel.astype(np.int64).sum(axis=3)
+    inside = [
+        taps[:, top:bottom, left:right].sum(axis=(1, 2))
+        for _, _, top, bottom in borders.row_spans
+        for _, _, left, right in borders.column_spans
+    ]
+    return taps.sum(axis=(1, 2)) - np.stack(inside)
 
 
 def product_of(

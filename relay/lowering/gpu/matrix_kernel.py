@@ -14,21 +14,21 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import UnitAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
-from relay.dialects.attributes import to_numpy
+from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import ROLLED, Index, LoopBuilder
 from relay.lowering.gpu.async_copies import AsyncCopies
-from relay.lowering.gpu.borders import border_number
 from relay.lowering.gpu.bulk_copies import BulkCopies
 from relay.lowering.gpu.channel_tables import read
 from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
-from relay.lowering.gpu.slices import Exchange
+from relay.lowering.gpu.shared_memory import shared_view
 from relay.lowering.gpu.tiles import GroupTile
 from relay.lowering.gpu.warp_products import FloatProducts, WarpProducts
 from relay.lowering.gpu.warpgroup_products import GroupProducts
 from relay.lowering.indices import below, both, quotient, remainder, when
+from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.zero_points import wrapped
 from relay.lowering.shaped import is_vector
 
@@ -36,6 +36,8 @@ QUAD = 4
 """The number of threads with sums of the same row, in neighbouring columns."""
 WORDS = 4
 """The number of partial sums that are written at once, if the depth is split."""
+VECTOR = 4
+"""The number of sums that slices of the depth write, or read, at once."""
 
 
 class MatrixKernel:
@@ -118,10 +120,15 @@ class MatrixKernel:
         with b.loop(0, self.m.steps, carried=[*sums, *[zero] * units.rows]) as (step, state):
             copies.arrive(step)
             state.next = units.turn(step, state.args, copies.refill)
-        if self.copies.rolled and isinstance(loop := b.block.last_op, scf.ForOp):
-            loop.attributes[ROLLED] = UnitAttr()
+        if self.copies.rolled:
+            self.rolled()
         found = units.finish(state.results)
         return found[: self.tile.sums], found[self.tile.sums :]
+
+    def rolled(self) -> None:
+        """Mark the last emitted loop so that the assembler does not unroll it."""
+        if isinstance(loop := self.b.block.last_op, scf.ForOp):
+            loop.attributes[ROLLED] = UnitAttr()
 
     def starting(self) -> list[SSAValue]:
         """Return the initial values of a thread's sums: the corrections of its channels (bias and zero points), or an
@@ -171,10 +178,11 @@ class MatrixKernel:
     def border(self, row: Index) -> Index:
         """Return the offset, in the buffer of initial sums, of those for the result pixel `row`: they depend on which
         taps of its window are outside the image."""
-        b, conv = self.b, self.conv
+        b, conv, borders = self.b, self.conv, self.m.borders
         pixel = remainder(b, row, conv.out_rows * conv.out_columns)
-        places = quotient(b, pixel, conv.out_columns), remainder(b, pixel, conv.out_columns)
-        return b.times(border_number(b, self.m.borders, *places), self.m.packed_columns)
+        y, x = quotient(b, pixel, conv.out_columns), remainder(b, pixel, conv.out_columns)
+        first = b.times(span_number(b, borders.row_spans, y), len(borders.column_spans))
+        return b.times(b.plus(first, span_number(b, borders.column_spans, x)), self.m.packed_columns)
 
     # Results
 
@@ -236,9 +244,7 @@ class MatrixKernel:
             if self.points.lanes > 1:
                 points.wide.add(b.index(place))
             self.sums = b.add(self.add(self.sums, points.load(offsets, [place]))).result
-        results = points.nest(nest, dims)
-        for result, output, map in zip(results, nest.op.outputs, nest.maps[len(nest.op.inputs) :], strict=True):
-            points.store(result, output, [b.apply(r, dims) for r in map.results])
+        points.results(nest, dims, points.nest(nest, dims))
 
     def add_parts(self, row: Index, column: Index, dims: list[Index]) -> None:
         """Compute and store the results at a point, or at some neighbours, from the sums of all parts of the depth."""
@@ -258,10 +264,62 @@ class MatrixKernel:
         if nest.op is not self.m.sums.op:
             return None
         assert self.sums is not None
-        start = nest.started[0]
-        assert start is not None
-        if isinstance(start.owner, arith.ConstantOp) and not to_numpy(start.owner.value).any():
+        if nest.starts_at_zero:
             return self.sums
-        lanes = self.points.lanes
+        start, lanes = nest.started[0], self.points.lanes
+        assert start is not None
         wide = start if lanes == 1 else self.b.broadcast(start, lanes)
         return self.b.add(self.add(self.sums, wide)).result
+
+
+def span_number(b: LoopBuilder, spans: Sequence[Span], place: Index) -> Index:
+    """Emit the number of the span that contains the position `place`."""
+    found: Index = 0
+    for start, *_ in spans[1:]:
+        behind = b.compare(b.index(place), "uge", b.index(start))
+        found = b.plus(found, b.select(behind, b.index(1), b.index(0)))
+    return found
+
+
+class Exchange:
+    """Emits one thread's part in adding the sums of all slices of the depth, which different warps of a block sum up,
+    through shared memory after all products. `groups`: the indices of the thread's sums, in groups of neighbours; each
+    group is added up and completed by the threads of one slice."""
+
+    def __init__(self, thread: MatrixThread, groups: Sequence[Sequence[int]]):
+        self.t, self.b, self.groups = thread, thread.b, groups
+        self.each = len(groups[0]) // VECTOR
+        words = thread.tile.slices * thread.tile.rows * thread.tile.columns
+        self.words = shared_view(self.b, thread.shared, i32, words)
+
+    def place(self, slice: Index, group: int, vector: int) -> Index:
+        """Return the offset in shared memory, in 32-bit words, at which vector `vector` (`VECTOR` sums) of this
+        thread's group `group` of sums is stored, as computed by slice `slice` of the depth. The vectors with the same
+        numbers of neighbouring threads are contiguous."""
+        b, t = self.b, self.t
+        number = b.plus(b.times(slice, len(self.groups) * self.each), group * self.each + vector)
+        return b.times(b.plus(b.times(number, t.tile.threads), t.number), VECTOR)
+
+    def write(self, sums: Sequence[SSAValue]) -> None:
+        """Store all sums that this thread computed for its slice of the depth in shared memory, where `total` reads
+        them, between two barriers of the block."""
+        b = self.b
+        b.add(BarrierOp.create())
+        for number, group in enumerate(self.groups):
+            for vector in range(self.each):
+                values = [sums[place] for place in group[vector * VECTOR :][:VECTOR]]
+                b.vector_store(b.packed(values), self.words, [self.place(self.t.slice, number, vector)])
+        b.add(BarrierOp.create())
+
+    def total(self, group: int) -> list[SSAValue]:
+        """Emit the additions, over all slices of the depth, of the sums whose indices are `self.groups[group]`; return
+        the totals. They are read from shared memory, where `write` stored them."""
+        b, found = self.b, list[SSAValue]()
+        for vector in range(self.each):
+            total: SSAValue | None = None
+            for slice in range(self.t.tile.slices):
+                part = b.vector_load(self.words, [self.place(slice, group, vector)], VECTOR)
+                total = part if total is None else b.add(arith.AddiOp(total, part)).result
+            assert total is not None
+            found += [b.lane(total, lane) for lane in range(VECTOR)]
+        return found

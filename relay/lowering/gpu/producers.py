@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Index
 from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.elementwise import extents
@@ -45,6 +46,12 @@ class Nest:
     def sizes(self) -> list[int]:
         """The size of each dimension."""
         return extents(self.op)
+
+    @property
+    def starts_at_zero(self) -> bool:
+        """Whether the first output is filled with the constant 0 before."""
+        start = self.started[0]
+        return start is not None and isinstance(start.owner, arith.ConstantOp) and not to_numpy(start.owner.value).any()
 
     @property
     def output_dims(self) -> list[int] | None:

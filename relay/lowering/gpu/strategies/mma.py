@@ -38,7 +38,7 @@ class Mma(Products):
         fold, most = product.format.fold, kernel.target.costs.most_sums
         found = [tile for tile in TILES if tile.columns * tile.depth // CHUNK >= tile.threads * fold] or [*TILES]
         found = found if product.widest > 1 else found[-1:]
-        pieces = product.gathered is not None or product.conv.channels % product.chunk
+        pieces = product.gathered is not None or product.conv.channels % product.format.chunk
         if pieces or Wgmma.takes(product, kernel):
             found = [tile for tile in found if tile.sums < most]
         room = kernel.target.costs.shared_bytes if kernel.target.warpgroups else kernel.target.costs.plain_shared_bytes

@@ -11,9 +11,7 @@ from xdsl.ir import SSAValue
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index
 from relay.lowering.gpu.channel_tables import ChannelTables
-from relay.lowering.gpu.depthwise_dots import depthwise_dot_of
-from relay.lowering.gpu.depthwise_dots import emit as depthwise_sums
-from relay.lowering.gpu.dots import LEAST_DOT, DotEmitter, dot_of, sums_at
+from relay.lowering.gpu.dots import LEAST_DOT, DotEmitter, depthwise_dot_of, depthwise_sums, dot_of, sums_at
 from relay.lowering.gpu.grids import teams, threads
 from relay.lowering.gpu.points import PointEmitter, Producer, inlined
 from relay.lowering.gpu.producers import Nest
@@ -27,7 +25,7 @@ from relay.lowering.gpu.strategies.strategy import (
     powers,
     traffic,
 )
-from relay.lowering.gpu.teams import Team, is_shareable, largest_team, neighbours, reductions, team_size
+from relay.lowering.gpu.teams import Team, is_along, is_shareable, largest_team, reductions, team_size
 from relay.lowering.gpu.widths import lanes_of
 from relay.lowering.indices import when
 from relay.lowering.scheduling.affine import dims_of, uses
@@ -81,7 +79,7 @@ class Reduction(Strategy[ReductionSchedule]):
         dot = pick("dot", [*powers(widest, LEAST_DOT), 0], widest)
         shared = kernel.target.shuffles and is_shareable(nest, producers)
         inner = [each for each in reductions(nest, producers) if each is not None]
-        strided = not neighbours(inner)
+        strided = not all(map(is_along, inner))
         size = 1
         if shared:
             codes = max((min(dot, found.lanes) for each in inner if (found := dot_of(each, producers))), default=0)

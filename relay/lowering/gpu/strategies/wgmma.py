@@ -31,14 +31,14 @@ class WgmmaSchedule(ProductSchedule):
 @dataclass(frozen=True)
 class Wgmma(Products):
     """Products of codes by `wgmma` (m64nNk32), if the number of channels is a multiple of the codes that are copied at
-    once (`Product.chunk`), and the weights have no zero point."""
+    once (`Format.chunk`), and the weights have no zero point."""
 
     record = WgmmaSchedule
     kind = GroupTile
 
     @classmethod
     def takes(cls, product: Product, kernel: Kernel) -> bool:
-        whole = product.gathered is None and not product.conv.channels % product.chunk
+        whole = product.gathered is None and not product.conv.channels % product.format.chunk
         exact = product.format.exact and not product.conv.kernel.zero_point
         return kernel.target.warpgroups and whole and exact and product.widest > 1
 
