@@ -39,6 +39,12 @@ def below(b: LoopBuilder, x: Index, bound: Index) -> SSAValue:
     return b.add(arith.CmpiOp(b.index(x), b.index(bound), "ult")).result
 
 
+def limited(b: LoopBuilder, at: Index, count: int, inside: bool, size: int = 1) -> tuple[SSAValue | None, Index]:
+    """Return whether `at`, a multiple of `size`, is below `count`, and `at`, or the start of the last `size` elements
+    if it is not; None and `at` if it is known to be `inside`."""
+    return (None, at) if inside else (below(b, at, count), binary(b, arith.MinUIOp, at, count - size))
+
+
 def both(b: LoopBuilder, conditions: Sequence[SSAValue | None]) -> SSAValue | None:
     """Return the conjunction of conditions; None if all are None."""
     found: SSAValue | None = None

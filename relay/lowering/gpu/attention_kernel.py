@@ -35,7 +35,7 @@ from relay.lowering.gpu.score_tiles import Scores, ScoreTiles
 from relay.lowering.gpu.shared_memory import shared_memory
 from relay.lowering.gpu.teams import SUMS, Members, Team, join_of
 from relay.lowering.gpu.warp_products import float_words
-from relay.lowering.indices import below, binary
+from relay.lowering.indices import limited
 from relay.lowering.scheduling.in_turn import Chain, Scheduled, is_number, is_reduction
 
 SCORES = 8
@@ -320,8 +320,7 @@ class TileRow(RowEmitter):
         for number in range(self.size // WIDTH):
             at = b.plus(first, b.plus(number * QUAD, self.members.member))
             full = self.chain.size % self.size == 0 if self.several else (number + 1) * WIDTH <= self.chain.size
-            inside = None if full else below(b, at, whole)
-            place = at if inside is None else binary(b, arith.MinUIOp, at, whole - 1)
+            inside, place = limited(b, at, whole, full)
             yield Piece(self.points.widened([place])[0], inside)
 
 

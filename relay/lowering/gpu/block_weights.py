@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 from xdsl.dialects import arith
@@ -14,11 +15,12 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.arith import ExtUIOp
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.matrix import contractions, widest_of
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest
+from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.indices import quotient
 from relay.lowering.linalg.contraction import CODES
 from relay.lowering.scheduling.arguments import argument_of
@@ -71,9 +73,14 @@ class BlockWeights:
     def depth(self) -> int:
         return self.blocks * self.block
 
+    @property
+    def piece(self) -> int:
+        """The number of codes of a channel that a thread reads at once."""
+        return gcd(8 * CHUNK // self.bits, self.depth)
+
     def largest(self, given: GivenConstants) -> float:
         """Return an upper bound of the weights' magnitudes."""
-        scales = [np.abs(to_numpy(each.value)).max(initial=0) for each in given.constants_of(self.arguments[1])]
+        scales = [np.abs(each).max(initial=0) for each in given.arrays_of(self.arguments[1])]
         return float(max(scales)) * ((1 << 8) - 1)
 
     def pack(self, given: GivenConstants) -> list[SSAValue]:
@@ -102,14 +109,13 @@ def block_weights_of(nest: Nest, producers: Mapping[SSAValue, Producer], given: 
     sums = found[0] if len(found) == 1 else None
     if sums is None or not given.calls or codes_of(sums.op) != CODES or sums.op.inputs[0] in producers:
         return None
-    start = sums.started[0]
-    if start is None or not isinstance(start.owner, arith.ConstantOp) or to_numpy(start.owner.value).any():
+    if not sums.starts_at_zero:
         return None
     arguments = [argument_of(value) for value in sums.op.inputs[1:]]
     known = [each for each in arguments if each is not None and given.constant(each)]
     if len(known) < 3:
         return None
-    codes, zeros = ([to_numpy(c.value).view(np.uint8) for c in given.constants_of(known[n])] for n in (0, 2))
+    codes, zeros = ([each.view(np.uint8) for each in given.arrays_of(known[n])] for n in (0, 2))
     bits = relay.WeightOnlyDenseOp.bits_of(max(int(each.max(initial=0)) for each in codes))
     every = np.unique(np.concatenate([each.reshape(-1) for each in zeros]))
     widest = widest_of(nest, sums, producers, shape_of(sums.op.outputs[0])[1])
@@ -139,17 +145,17 @@ class BlockReader:
 
     def steps(self, words: Sequence[SSAValue], count: int, start: SSAValue) -> Iterator[SSAValue]:
         """Yield `count` codes minus the zero point as floats, exactly; `start` is 2^23 plus the zero point."""
-        b, per, mask = self.b, WORD_BITS // self.w.bits, b_constant(self.b, (1 << self.w.bits) - 1)
+        b, per, mask = self.b, WORD_BITS // self.w.bits, self.b.constant((1 << self.w.bits) - 1, i32)
         for number in range(count):
             word, shift = words[number // per], number % per * self.w.bits
-            low = b.add(arith.ShRUIOp(word, b_constant(b, shift))).result if shift else word
+            low = b.add(arith.ShRUIOp(word, b.constant(shift, i32))).result if shift else word
             code = b.add(arith.AndIOp(low, mask)).result
             yield b.add(arith.SubfOp(self.magic(code), start)).result
 
     def magic(self, code: SSAValue) -> SSAValue:
         """Return 2^23 plus a code, as a float."""
         b = self.b
-        return b.add(arith.BitcastOp(b.add(arith.OrIOp(code, b_constant(b, MAGIC))).result, f32)).result
+        return b.add(arith.BitcastOp(b.add(arith.OrIOp(code, b.constant(MAGIC, i32))).result, f32)).result
 
     def scale(self, channel: Index, place: Index) -> tuple[SSAValue, SSAValue]:
         """Return the scale of a channel's block of weights that contains position `place` of the depth (the axis that
@@ -161,8 +167,3 @@ class BlockReader:
         if self.w.zero is not None:
             return scale, b.constant(float((1 << 23) + self.w.zero), f32)
         return scale, self.magic(b.add(ExtUIOp(b.load(self.zeros[0], [at]), i32)).result)
-
-
-def b_constant(b: LoopBuilder, value: int) -> SSAValue:
-    """Return a constant of 32 bits."""
-    return b.constant(value, i32)

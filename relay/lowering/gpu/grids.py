@@ -7,14 +7,14 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import prod
 
-from xdsl.dialects import arith, gpu, scf
+from xdsl.dialects import gpu, scf
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.gpu.teams import Members, Team
-from relay.lowering.indices import below, binary, both, quotient, remainder, unravelled
+from relay.lowering.indices import below, both, limited, quotient, remainder, unravelled
 from relay.target.record import WARP
 
 MAPPED = "mapping"
@@ -38,7 +38,7 @@ def threads(b: LoopBuilder, shape: Sequence[int], block: int) -> Generator[list[
         if blocks * block == total:
             yield unravelled(b, thread, shape)
         else:
-            small = b.add(arith.CmpiOp(b.index(thread), b.index(total), "ult")).result
+            small = below(b, thread, total)
             body, b.block = b.block, Block()
             inside = b.block
             yield unravelled(b, thread, shape)
@@ -59,7 +59,7 @@ def teams(
             yield at, None, None
         return
     with points_of_teams(b, shape, team, block) as (at, members, inside):
-        first = b.add(arith.CmpiOp(b.index(members.member), b.index(0), "eq")).result
+        first = b.compare(b.index(members.member), "eq", b.index(0))
         yield at, members, both(b, [first, inside])
 
 
@@ -80,10 +80,7 @@ def points_of_teams(
             point = b.plus(b.times(quotient(b, thread, WARP), together), remainder(b, thread, together))
             member = quotient(b, remainder(b, thread, WARP), together)
         point = b.plus(b.times(number, points), 0 if points == 1 else point)
-        inside: SSAValue | None = None
-        if total % points:
-            inside = below(b, point, total)
-            point = binary(b, arith.MinUIOp, point, total - 1)
+        inside, point = limited(b, point, total, total % points == 0)
         yield unravelled(b, point, shape), Members(b, team, member, thread, block), inside
 
 

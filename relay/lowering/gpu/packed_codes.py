@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import i1, i8, i32
-from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.arith import TruncIOp
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
-from relay.lowering.builder import LoopBuilder
+from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.saturating_narrows import splat
 from relay.lowering.shaped import is_vector
 
@@ -38,10 +38,10 @@ def pack_saturated(module: GpuModuleOp) -> None:
     for op in [op for op in module.walk() if isinstance(op, TruncIOp | arith.TruncIOp)]:
         source = op.operands[0]
         if are_words(source, i32) and are_words(op.results[0], i8) and (found := clipped(source)) is not None:
-            b = before(op)
+            b = Before(op)
             lanes = lanes_of(b, found[0])
             words = [word(b, lanes[start : start + WORD], found[1]) for start in range(0, len(lanes), WORD)]
-            replace(op, b, b.bitcast(b.packed(words), i8, len(lanes)))
+            Rewriter.replace_op(op, [], [b.bitcast(b.packed(words), i8, len(lanes))])
 
 
 def extract_by_dots(module: GpuModuleOp) -> None:
@@ -58,7 +58,7 @@ def extract_by_dots(module: GpuModuleOp) -> None:
         if not isinstance(wide, Operation) or wide.name not in SIGNS or not are_words(wide.operands[0], i8):
             continue
         if 0 <= places < HALF_WORD:
-            b, count = before(op), len(lanes_of_type(op.result))
+            b, count = Before(op), len(lanes_of_type(op.result))
             words = lanes_of(b, b.bitcast(wide.operands[0], i32, count // WORD))
             start = b.constant(base, i32)
             lanes: list[SSAValue] = []
@@ -67,7 +67,7 @@ def extract_by_dots(module: GpuModuleOp) -> None:
                 upper = b.constant(lane % WORD // 2, i1)
                 operands = [b.constant(int(factor), i32), words[lane // WORD], upper, start]
                 lanes.append(b.intrinsic(f"llvm.nvvm.idp2a.u.{SIGNS[wide.name]}", operands, i32))
-            replace(op, b, b.packed(lanes))
+            Rewriter.replace_op(op, [], [b.packed(lanes)])
 
 
 def are_words(value: SSAValue, element: Attribute) -> bool:
@@ -106,20 +106,6 @@ def lanes_of(b: LoopBuilder, value: SSAValue) -> list[SSAValue]:
     return [b.lane(value, lane) for lane in lanes_of_type(value)]
 
 
-def before(op: Operation) -> LoopBuilder:
-    """Return a builder of the operations that will replace `op`: it collects them in a block of its own, which
-    `replace` inserts before `op`, and gives them the location of `op`."""
-    b = LoopBuilder(Block())
-    b.location = op.location
-    return b
-
-
-def replace(op: Operation, b: LoopBuilder, value: SSAValue) -> None:
-    """Replace an operation by the builder's operations; `value` replaces its result."""
-    Rewriter.inline_block(b.block, InsertPoint.before(op))
-    Rewriter.replace_op(op, [], [value])
-
-
 def word(b: LoopBuilder, lanes: Sequence[SSAValue], codes: str) -> SSAValue:
     """Return a 32-bit word whose bytes, the lowest first, are the four integers `lanes`, saturated to 8 bits (`codes`:
     `s8` or `u8`)."""
@@ -131,6 +117,4 @@ def pack(b: LoopBuilder, second: SSAValue, first: SSAValue, rest: SSAValue, code
     """Return a 32-bit word: byte 0 is `first` and byte 1 `second`, both saturated to 8 bits (`codes`: `s8` or `u8`);
     bytes 2 and 3 are the lower two bytes of `rest`."""
     op = llvm.InlineAsmOp(PACK.format(codes=codes), "=r,r,r,r", [second, first, rest], [i32], 0)
-    found = b.add(op).res
-    assert found is not None
-    return found
+    return b.add(op).results[0]

@@ -25,7 +25,7 @@ from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.gpu.warp_products import RoundedProducts, WarpProducts, float_words
-from relay.lowering.indices import below, binary, both, quotient, remainder
+from relay.lowering.indices import below, binary, both, limited, quotient, remainder
 from relay.lowering.scheduling.zero_points import wrapped
 from relay.lowering.shaped import buffer_of, is_vector
 
@@ -144,8 +144,7 @@ class PairCopies:
             row = b.plus(t.div(t.number, t.chunks), number * together)
             place = b.plus(t.place(row, chunk), start)
             at = b.plus(first, self.channel(row) if ordered else row)
-            inside = below(b, at, count) if count % rows else None
-            line = at if inside is None else binary(b, arith.MinUIOp, at, count - 1)
+            inside, line = limited(b, at, count, count % rows == 0)
             line = b.plus(b.times(self.product, count), line)
             yield self.chunk(source, line, b.times(chunk, CHUNK // self.size), inside, place)
 
@@ -192,8 +191,7 @@ class PairCopies:
             item = b.plus(t.number, number * t.tile.threads)
             column, k = b.times(t.rem(item, groups), FOUR), b.times(t.div(item, groups), self.together)
             at = b.plus(t.first_column, column)
-            inside = below(b, at, columns) if columns % t.tile.columns else None
-            at = at if inside is None else binary(b, arith.MinUIOp, at, columns - FOUR)
+            inside, at = limited(b, at, columns, columns % t.tile.columns == 0, FOUR)
             base = b.plus(b.times(self.product, self.m.depth * columns), at)
             yield self.turned(source, base, k, inside, column, start)
 

@@ -4,16 +4,16 @@ vectors of neighbours along the last dimension."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.teams import SUMS, Members, join_of
-from relay.lowering.indices import both, either, unravelled
+from relay.lowering.indices import below, both, either, unravelled
 from relay.lowering.scheduling.body import Lifter, clone_scalar
 from relay.lowering.scheduling.padding import Padding
 from relay.lowering.shaped import is_buffer, is_vector, scalar_of, shape_of
@@ -22,6 +22,7 @@ Producer = Nest | Padding
 """The description of a buffer that is not in memory, but computed where it is read."""
 
 
+@dataclass(eq=False)
 class PointEmitter:
     """Emits the computation of single elements of tensors that are not stored in memory, or of vectors of `lanes`
     neighbouring elements: where the last index of an access is in the set `wide`, a vector begins at it. `special`: a
@@ -29,28 +30,20 @@ class PointEmitter:
     `tables` reads constants with a value per channel. `matrices`: all indices but the last two are always 0, so that
     buffers are viewed as matrices. `selects`: padding is inserted by a select, not by a branch."""
 
-    def __init__(
-        self,
-        builder: LoopBuilder,
-        producers: Mapping[SSAValue, Producer],
-        lanes: int = 1,
-        special: Special | None = None,
-        members: Members | None = None,
-        tables: ChannelTables | None = None,
-        matrices: bool = False,
-        selects: bool = False,
-    ):
-        self.b = builder
-        self.special = special
-        self.members = members
-        self.tables = tables
-        self.matrices, self.selects = matrices, selects
-        self.producers = producers
-        self.lanes = lanes
-        self.known: dict[Operation, SSAValue] = {}
-        """Results that nests have at the current point, by operation, which need not be emitted again."""
-        self.lifter = Lifter(builder, lanes)
-        self.wide: set[SSAValue] = set()
+    b: LoopBuilder
+    producers: Mapping[SSAValue, Producer]
+    lanes: int = 1
+    special: Special | None = None
+    members: Members | None = None
+    tables: ChannelTables | None = None
+    matrices: bool = False
+    selects: bool = False
+    known: dict[Operation, SSAValue] = field(default_factory=dict[Operation, SSAValue])
+    """Results that nests have at the current point, by operation, which need not be emitted again."""
+    wide: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    def __post_init__(self) -> None:
+        self.lifter = Lifter(self.b, self.lanes)
 
     def element(self, buffer: SSAValue, at: Sequence[Index]) -> SSAValue:
         """Return the element of a buffer at these indices, or the vector of `lanes` elements from there on if the last
@@ -188,8 +181,7 @@ class PointEmitter:
                 if not 0 <= place < size:
                     return source.value
             elif size != whole:
-                bound = self.b.index(size)
-                conditions.append(self.b.add(arith.CmpiOp(place, bound, "ult")).result)
+                conditions.append(below(self.b, place, size))
                 place = self.b.select(conditions[-1], place, self.b.index(0)) if self.selects else place
             inner.append(place)
             if self.is_wide(index) and isinstance(place, SSAValue):

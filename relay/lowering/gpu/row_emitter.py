@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
-from xdsl.dialects import arith, memref
+from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineMap
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.teams import SUMS, Members, join_of
-from relay.lowering.indices import below, binary, both, when
+from relay.lowering.indices import both, limited, when
 from relay.lowering.scheduling.in_turn import Chain, Scheduled, is_number, is_reduction
 from relay.lowering.scheduling.reduction import in_pairs
 from relay.lowering.shaped import is_vector
@@ -73,8 +73,7 @@ class RowEmitter:
         whole = self.chain.size // lanes
         for number in range(pieces(self.chain.size, lanes, team)):
             at = b.plus(number * team, self.members.member)
-            inside = None if (number + 1) * team <= whole else below(b, at, whole)
-            place = at if inside is None else binary(b, arith.MinUIOp, at, whole - 1)
+            inside, place = limited(b, at, whole, (number + 1) * team <= whole)
             yield Piece(self.points.widened([place])[0], inside)
 
     def emit(self) -> None:

@@ -53,9 +53,6 @@ class Team:
     shuffles: bool = True
 
 
-ALONE = Team(1, True)
-
-
 def join_of(op: linalg.GenericOp) -> Join | None:
     """Return the op that accumulates the only result, if partial results can be combined by it; else None."""
     block = op.body.block
@@ -94,11 +91,6 @@ def team_size(inner: Sequence[Nest], points: int, codes: int, narrow: bool, cost
                 break
             size *= 2
     return size
-
-
-def neighbours(inner: Sequence[Nest]) -> bool:
-    """Whether consecutive iterations of all these reductions read contiguous elements."""
-    return all(map(is_along, inner))
 
 
 def is_along(nest: Nest) -> bool:

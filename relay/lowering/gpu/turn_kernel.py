@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from xdsl.dialects import arith, llvm, scf
-from xdsl.dialects.builtin import UnitAttr, i32, i64
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
-from relay.lowering.builder import INDEX, ROLLED, Index, LoopBuilder
+from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.gpu.bulk_copies import ACQUIRE, ARRIVED, INIT, BulkCopies
 from relay.lowering.gpu.matrix import BARRIER_BYTES
 from relay.lowering.gpu.matrix_kernel import MatrixKernel
@@ -129,14 +129,10 @@ class Ring(BulkCopies):
         lane = self.t.below(self.t.lane, 1)
         when(self.b, both(self.b, [condition, lane]), lambda: self.emit(ARRIVE, [barrier]))
 
-    def done(self, stage: Index, condition: SSAValue | None = None) -> None:
-        """Signal that this warp's products of a stage are complete, under a condition if one is given."""
-        self.signal(self.free(stage), condition)
-
-    def of(self, thread: MatrixThread) -> Ring:
-        """Return the ring of stages in shared memory as the emitter for another tile of the block uses it: its memory
-        and barriers are the same."""
-        found = Ring(thread, self.maps, self.ahead, True)
+    def of_tile(self, item: Index, number: Index) -> Ring:
+        """Return an emitter for the same stages and barriers in shared memory, but for the tile with number `item` and
+        the thread with number `number`."""
+        found = Ring(MatrixThread(self.b, self.m, item, number, self.t.shared), self.maps, self.ahead, True)
         found.memory, found.addresses, found.first = self.memory, self.addresses, self.first
         return found
 
@@ -162,9 +158,8 @@ class TurnKernel(MatrixKernel):
     def zero(self) -> Index:
         """Return 0 in a form that the compiler cannot fold: loads whose addresses include it are not hoisted out of the
         loop over tiles."""
-        found = self.b.add(llvm.InlineAsmOp(ZERO, "=l", [], [i64], 0, has_side_effects=True)).res
-        assert found is not None
-        return index_of(self.b, found)
+        zero = llvm.InlineAsmOp(ZERO, "=l", [], [i64], 0, has_side_effects=True)
+        return index_of(self.b, self.b.add(zero).results[0])
 
     def request_copies(self, ring: Ring, block: Index) -> None:
         """Emit the work of the third group of four warps, which multiplies nothing: it releases registers, and one of
@@ -174,16 +169,11 @@ class TurnKernel(MatrixKernel):
         one = ring.t.below(ring.from_requester(), WARP)
         when(b, one, partial(self.produce, ring, block))
 
-    def tile_of(self, ring: Ring, item: Index, thread: Index) -> Ring:
-        """Return an emitter that works on the shared-memory stages of `ring`, but for the tile with number `item` and
-        the thread with number `thread`."""
-        return ring.of(MatrixThread(self.b, self.m, item, thread, ring.t.shared))
-
     def produce(self, ring: Ring, block: Index) -> None:
         """Emit the work of the warp that requests copies: all steps of all tiles of the block."""
         b, slot = self.b, Slot(0, 0)
         with b.loop(block, self.m.blocks, self.blocks, carried=slot.values(b)) as (item, tiles):
-            tile = self.tile_of(ring, item, ring.t.number)
+            tile = ring.of_tile(item, ring.t.number)
             with b.loop(0, self.m.steps, carried=tiles.args) as (step, steps):
                 slot = Slot.of(b, steps.args)
                 tile.fill(slot, step)
@@ -204,7 +194,7 @@ class TurnKernel(MatrixKernel):
         with b.loop(first, self.m.blocks, GROUPS * self.blocks, carried=[*slot, word(b, other)]) as (item, tiles):
             *slot, parity = tiles.args
             parity = index_of(b, parity)
-            tile = self.tile_of(ring, item, number)
+            tile = ring.of_tile(item, number)
             self.t = tile.t
             if isinstance(self.t.first_column, int):
                 self.t.first_column = self.zero()
@@ -230,15 +220,11 @@ class TurnKernel(MatrixKernel):
             found = units.begin(b.times(now.stage, self.tile.stage_bytes // UNIT), state.args[:count])
             instruction(b, WAIT.format(left=1))
             if not isinstance(step, int):
-                ring.done(index_of(b, state.args[-1]), b.compare(step, "ne", b.index(0)))
+                before, later = index_of(b, state.args[-1]), b.compare(step, "ne", b.index(0))
+                ring.signal(ring.free(before), later)
             state.next = [*found, *ring.after(now, 1).values(b), word(b, now.stage)]
         self.rolled()
         ring.signal(other)
         sums = tied(b, WAIT.format(left=0), state.results[:count])
-        ring.done(index_of(b, state.results[-1]))
+        ring.signal(ring.free(index_of(b, state.results[-1])))
         return sums, Slot.of(b, state.results[count : count + 2])
-
-    def rolled(self) -> None:
-        """Mark the last emitted loop so that the assembler does not unroll it."""
-        if isinstance(loop := self.b.block.last_op, scf.ForOp):
-            loop.attributes[ROLLED] = UnitAttr()

@@ -112,11 +112,7 @@ class WarpProducts:
         row; return the lane's word of each matrix."""
         b = self.b
         read = b.add(nvgpu.LdMatrixOp(self.t.shared, [b.index(at)])).res
-        return [self.word(read, number) for number in range(nvgpu.MATRICES)]
-
-    def word(self, matrices: SSAValue, number: int) -> SSAValue:
-        """Return the lane's four bytes of matrix `number` of an `ldmatrix` as one integer."""
-        return self.b.lane(self.b.bitcast(self.b.lane(matrices, number), i32, 1), 0)
+        return [b.lane(b.bitcast(b.lane(read, number), i32, 1), 0) for number in range(nvgpu.MATRICES)]
 
     def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
         """Add 32 products to each of 16 x 8 sums."""

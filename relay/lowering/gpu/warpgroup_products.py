@@ -72,9 +72,7 @@ def tied(b: LoopBuilder, text: str, sums: Sequence[SSAValue], others: Sequence[S
     count = len(sums)
     result = llvm.LLVMStructType.from_type_list([i32] * count)
     call = llvm.InlineAsmOp(text, constraints(count, len(others)), [*others, *sums], [result], 0, has_side_effects=True)
-    found = b.add(call).res
-    assert found is not None
-    return b.fields(found)
+    return b.fields(b.add(call).results[0])
 
 
 def instruction(b: LoopBuilder, text: str) -> None:

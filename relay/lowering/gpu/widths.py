@@ -33,9 +33,7 @@ def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> 
     if not order:
         return 1, 1
     try:
-        accesses = list(wide_accesses(nest, producers, order[-1]))
-        for output in nest.op.outputs:
-            accesses.append(buffer_of(output))
+        accesses = [*wide_accesses(nest, producers, order[-1]), *map(buffer_of, nest.op.outputs)]
     except Narrow:
         return 1, 1
     return widest(nest.shape, accesses, least)

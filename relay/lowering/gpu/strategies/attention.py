@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from xdsl.dialects import arith, memref
+from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
-from relay.dialects.attributes import to_numpy
 from relay.lowering.gpu.attention_kernel import SCORES, WIDTH, Attention, AttentionKernel, shared_bytes
 from relay.lowering.gpu.grids import grid
 from relay.lowering.gpu.matrix import Matrix
@@ -86,8 +84,8 @@ class OneAttention(Strategy[AttentionSchedule]):
 
     def tiles(self, costs: GpuCosts) -> list[int]:
         """Return the possible numbers of keys of a tile."""
-        most = min(whole(self.parts.scores.product.columns), whole(costs.most_keys))
-        return [keys for keys in range(WIDTH, most + 1, WIDTH) if keys % self.fewest == 0 or keys >= self.all_keys]
+        fewest, most = self.fewest, min(self.all_keys, whole(costs.most_keys))
+        return [keys for keys in range(WIDTH, most + 1, WIDTH) if keys % fewest == 0 or keys == self.all_keys]
 
     @property
     def all_keys(self) -> int:
@@ -177,19 +175,18 @@ def fits(parts: Attention) -> bool:
     read the sums of the first, which start at 0, only the second product reads their result, and threads can process 8
     neighbours of each row."""
     chain, first, second = parts.chain, parts.scores.product, parts.values.product
-    sums, weights, start = parts.op.outputs[0], second.conv.data.value, first.sums.started[0]
+    sums, weights = parts.op.outputs[0], second.conv.data.value
     rows = shape_of(sums) == (*chain.outer, chain.size) == (parts.scores.count, first.rows, first.columns)
     if not rows or first.sums.op is not parts.op or not isinstance(sums.owner, memref.AllocOp):
         return False
     if first.format != second.format or not parts.values.turned:
         return False
-    zero = start is not None and isinstance(start.owner, arith.ConstantOp) and not np.any(to_numpy(start.owner.value))
     ours = {*chain.ops, parts.op, *(use.operation for use in sums.uses if isinstance(use.operation, linalg.FillOp))}
     alone = all(use.operation in ours for use in sums.uses)
     alone &= sum(use.operation not in ours for use in weights.uses) == 1
     kept = [buffer for buffer in chain.written if buffer is not weights and is_read_elsewhere(buffer, chain)]
     narrow = second.columns <= CHANNELS and first.columns % SCORES == 0 and second.columns % FOUR == 0
-    return zero and alone and not kept and narrow
+    return first.sums.starts_at_zero and alone and not kept and narrow
 
 
 def reads_lanes(parts: Attention, kernel: Kernel) -> bool:

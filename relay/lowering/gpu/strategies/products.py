@@ -14,7 +14,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.gpu.channel_tables import ChannelTables, interleave
 from relay.lowering.gpu.formats import FLOATS, Format
@@ -228,15 +228,14 @@ def holds(format: Format, value: SSAValue, given: GivenConstants) -> bool:
     argument = argument_of(value)
     if format.exact or argument is None or not given.calls or not given.constant(argument):
         return True
-    return all(format.holds(to_numpy(weight.value)) for weight in given.constants_of(argument))
+    return all(map(format.holds, given.arrays_of(argument)))
 
 
 def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
     """Replace the weights by arguments with packed weights and, for codes, initial sums; return these."""
     argument = argument_of(m.conv.kernel.value)
     assert argument is not None
-    weights = given.constants_of(argument)
-    packs = [[part.reshape(-1) for part in m.pack(numbers(weight, m))] for weight in weights]
+    packs = [[part.reshape(-1) for part in m.pack(numbers(weight, m))] for weight in given.arrays_of(argument)]
     if m.format.exact:
         for pack, bias in zip(packs, take_biases(m, given), strict=False):
             more = np.pad(bias, (0, m.packed_columns - m.columns))
@@ -270,7 +269,7 @@ def take_biases(m: Matrix, given: GivenConstants) -> list[Array]:
     argument = argument_of(reader.inputs[bias.index])
     if argument is None or dims_of(map) != [map.num_dims - 1] or not given.constant(argument):
         return []
-    found = [to_numpy(constant.value).reshape(-1) for constant in given.constants_of(argument)]
+    found = [array.reshape(-1) for array in given.arrays_of(argument)]
     if argument.owner is not given.block or any(array.size != m.columns for array in found):
         return []
     Rewriter.replace_op(added, [], [total])
@@ -278,10 +277,9 @@ def take_biases(m: Matrix, given: GivenConstants) -> list[Array]:
     return found
 
 
-def numbers(weight: arith.ConstantOp, m: Matrix) -> Array:
+def numbers(weights: Array, m: Matrix) -> Array:
     """Return a constant's codes as signed or unsigned integers, or its floats."""
-    found = to_numpy(weight.value)
-    return found.view(np.uint8 if m.conv.kernel.unsigned else np.int8) if m.format.data == 1 else found
+    return weights.view(np.uint8 if m.conv.kernel.unsigned else np.int8) if m.format.data == 1 else weights
 
 
 def gather(emission: Emission, found: Gathered, block: int) -> SSAValue:

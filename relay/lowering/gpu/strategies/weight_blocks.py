@@ -20,7 +20,6 @@ from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Strategy, pick_block, powers, transfer
 from relay.lowering.gpu.teams import Members, Team
-from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.indices import below, binary, both, unravelled, when
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
@@ -65,14 +64,9 @@ class WeightBlocks(Strategy[WeightBlocksSchedule]):
         found = block_weights_of(nest, kernel.fused.producers, kernel.given) if kernel.target.shuffles else None
         return None if found is None else cls(found)
 
-    @property
-    def piece(self) -> int:
-        """The number of codes of a channel that a thread reads at once."""
-        return gcd(8 * CHUNK // self.weights.bits, self.weights.depth)
-
     def pick_all(self, kernel: Kernel, pick: Picks) -> tuple[float, str]:
         w, costs = self.weights, kernel.target.costs
-        most = max(team for team in powers(WARP) if team * self.piece <= max(w.depth, self.piece))
+        most = max(team for team in powers(WARP) if team * w.piece <= max(w.depth, w.piece))
         team = pick("team", powers(most), most)
         rows = pick("rows", powers(ROWS), max(each for each in powers(ROWS) if each <= max(w.rows, 1)))
         groups = -(-w.rows // rows) * team
@@ -92,24 +86,22 @@ class WeightBlocks(Strategy[WeightBlocksSchedule]):
         points = PointEmitter(b, emission.fused.producers)
         shape = [-(-w.rows // schedule.rows), -(-w.channels // schedule.channels)]
         with points_of_teams(b, shape, Team(schedule.team, True), schedule.block) as (at, members, inside):
-            ProductEmitter(b, self, schedule, reader, points, members).emit(at, inside)
+            ProductEmitter(b, schedule, reader, points, members).emit(at, inside)
 
 
+@dataclass(eq=False)
 class ProductEmitter:
     """Emits one thread's part of a product with weights in blocks that share a scale: the sums of some rows of data and
     some output channels, and the operations that follow them."""
 
-    def __init__(
-        self,
-        b: LoopBuilder,
-        strategy: WeightBlocks,
-        schedule: WeightBlocksSchedule,
-        reader: BlockReader,
-        points: PointEmitter,
-        members: Members,
-    ):
-        self.b, self.w, self.piece = b, strategy.weights, strategy.piece
-        self.schedule, self.reader, self.points, self.members = schedule, reader, points, members
+    b: LoopBuilder
+    schedule: WeightBlocksSchedule
+    reader: BlockReader
+    points: PointEmitter
+    members: Members
+
+    def __post_init__(self) -> None:
+        self.w = self.reader.w
 
     def emit(self, at: Sequence[Index], inside: SSAValue | None) -> None:
         """Emit one thread's part of the tile at `at`. A team of GPU threads computes all sums of the tile together, and
@@ -121,8 +113,8 @@ class ProductEmitter:
         lines = [self.clipped(row, w.rows, s.rows) for row in rows]
         columns = [self.clipped(channel, w.channels, s.channels) for channel in channels]
         zeros = [b.constant(0, f32)] * (s.rows * s.channels)
-        with self.members.turns(w.depth // self.piece, zeros) as (turn, state):
-            state.next = self.turn(b.times(turn, self.piece), lines, columns, state.args)
+        with self.members.turns(w.depth // w.piece, zeros) as (turn, state):
+            state.next = self.turn(b.times(turn, w.piece), lines, columns, state.args)
         for number, sum in enumerate(state.results):
             row, channel = rows[number // s.channels], channels[number % s.channels]
             total = self.members.join(sum, arith.AddfOp)
@@ -139,12 +131,12 @@ class ProductEmitter:
     def turn(
         self, place: Index, rows: Sequence[Index], channels: Sequence[Index], sums: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """Add the products with the next `self.piece` weights of each channel, from position `place` of the reduction
+        """Add the products with the next `self.w.piece` weights of each channel, from position `place` of the reduction
         on, to the sums. Weights that share a scale are summed first, and their sum is multiplied by the scale."""
-        b, found, block = self.b, list(sums), gcd(self.piece, self.w.block)
-        words = [self.reader.words(channel, place, self.piece) for channel in channels]
+        b, found, block = self.b, list(sums), gcd(self.w.piece, self.w.block)
+        words = [self.reader.words(channel, place, self.w.piece) for channel in channels]
         per = WORD_BITS // self.w.bits
-        for first in range(0, self.piece, block):
+        for first in range(0, self.w.piece, block):
             scales = [self.reader.scale(channel, b.plus(place, first)) for channel in channels]
             parts = [b.constant(0, f32)] * len(found)
             for start in range(first, first + block, per):
