@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.utils import get_dynamic_index_list
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.attributes import int_values, ints, scalar_attr
 from relay.dialects.op import DYNAMIC, Type, created, is_tensor
@@ -29,7 +29,6 @@ from relay.dialects.op import tensor as tensor_of
 from relay.errors import Unsupported
 from relay.lowering.builder import contiguous, numbers
 from relay.lowering.call_graph import CallGraph
-from relay.lowering.kernel_constants import hoist_constants
 from relay.lowering.shaped import Buffer, buffer_of, memref_type
 from relay.lowering.walking import walked
 from relay.passes import Pass
@@ -454,3 +453,25 @@ def reshaped(buffer: SSAValue, like: Type, reassociation: Attribute) -> Operatio
         return memref.CollapseShapeOp.create(operands=[buffer], result_types=[type], properties=properties)
     properties["static_output_shape"] = ints(type.get_shape())
     return memref.ExpandShapeOp.create(operands=[buffer], result_types=[type], properties=properties)
+
+
+def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> None:
+    """Replace the tensor constants of a kernel by arguments, which every call passes."""
+    block = function.body.block
+    constants = [op for op in function.walk() if isinstance(op, arith.ConstantOp) and is_tensor(op.result.type)]
+    if not constants:
+        return
+    for constant in constants:
+        argument = block.insert_arg(constant.result.type, len(block.args))
+        constant.result.replace_all_uses_with(argument)
+        constant.detach()
+    function.update_function_type()
+    function.properties.pop("arg_attrs", None)
+    for call in calls:
+        copies = [constant.clone() for constant in constants]
+        new = func.CallOp(call.callee, [*call.operands, *(c.result for c in copies)], call.result_types)
+        new.location = call.location
+        Rewriter.insert_op([*copies, new], InsertPoint.before(call))
+        Rewriter.replace_op(call, [], new.results)
+    for constant in constants:
+        constant.erase()

@@ -28,7 +28,7 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import INDEX
 from relay.lowering.call_graph import CallGraph
-from relay.lowering.scheduling.arguments import constant_buffer
+from relay.lowering.scheduling.given_constants import constant_buffer
 from relay.lowering.shaped import is_vector, memref_type, scalar_of
 from relay.lowering.walking import walked
 from relay.passes import Pass

@@ -20,8 +20,8 @@ from xdsl.rewriter import Rewriter
 from relay.dialects.arith import TruncIOp
 from relay.lowering.linalg.emitter import clip_of, number
 from relay.lowering.math_expand_ops import READ, is_near
-from relay.lowering.scheduling.arguments import constant_of
 from relay.lowering.scheduling.contraction import match_product
+from relay.lowering.scheduling.given_constants import constant_of
 from relay.lowering.scheduling.saturate import RANGES, match_clamp
 from relay.lowering.share_kernels import Arguments, Codes, Numbers, share_alike
 from relay.passes import Pass

@@ -23,8 +23,7 @@ from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.indices import quotient
 from relay.lowering.linalg.contraction import CODES
-from relay.lowering.scheduling.arguments import argument_of
-from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.given_constants import GivenConstants, argument_of
 from relay.lowering.scheduling.weight_only import codes_of
 from relay.lowering.shaped import shape_of
 

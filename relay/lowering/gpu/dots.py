@@ -25,9 +25,8 @@ from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.teams import Members
 from relay.lowering.gpu.widths import Narrow, fitting, reads
 from relay.lowering.indices import unravelled
-from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.contraction import Convolution, recognise
-from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.given_constants import GivenConstants, argument_of
 from relay.lowering.scheduling.zero_points import wrapped
 from relay.lowering.shaped import buffer_of
 

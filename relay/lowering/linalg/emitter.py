@@ -12,6 +12,7 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     AnyFloat,
+    ArrayAttr,
     BytesAttr,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -33,7 +34,6 @@ from xdsl.utils.hints import isa
 from relay.dialects.attributes import INLINE_BYTES, Array, dtype_of, elements, scalar_attr
 from relay.dialects.element_types import StoredType, converted, is_extended, is_narrow, ranked_type, storage_type
 from relay.dialects.op import created
-from relay.lowering.linalg.reassociation import attribute, reassociation
 
 INDEX = IndexType()
 PARALLEL, REDUCTION = IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()
@@ -325,3 +325,31 @@ class Emitter:
 
     def extract(self, source: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
         return self(tensor.ExtractOp(source, indices, element(source)))
+
+
+def reassociation(low: Sequence[int], high: Sequence[int]) -> list[list[int]] | None:
+    """Return, for each dimension of `low`, the neighbouring dimensions of `high` whose product it is; None if there is
+    no grouping."""
+    groups: list[list[int]] = []
+    position = 0
+    for size in low:
+        group: list[int] = []
+        product = 1
+        while position < len(high) and (not group or product < size):
+            group.append(position)
+            product *= high[position]
+            position += 1
+        if product != size or not group:
+            return None
+        groups.append(group)
+    rest = list(range(position, len(high)))
+    if any(high[p] != 1 for p in rest):
+        return None
+    if groups:
+        groups[-1] += rest
+    return groups
+
+
+def attribute(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
+    """Return the property `reassociation` of `tensor.collapse_shape` and `tensor.expand_shape`."""
+    return ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])

@@ -13,10 +13,10 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import Array
-from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.bias import Bias, add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, Groups, recognise, recognise_groups
 from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points, epilogue_of, operations_of, pick_masks
+from relay.lowering.scheduling.given_constants import argument_of
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, skipping_pays
 from relay.lowering.scheduling.picks import Picks

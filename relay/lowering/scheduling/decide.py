@@ -11,9 +11,8 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.errors import InvalidArgument
-from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.contraction import recognise_groups
-from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.given_constants import GivenConstants, argument_of
 from relay.lowering.scheduling.padding import Padding, find_paddings
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import asked_tile

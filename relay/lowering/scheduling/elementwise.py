@@ -22,9 +22,9 @@ from xdsl.ir.affine import AffineMap
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, is_parallel, uses
 from relay.lowering.scheduling.body import EXPANDED, LIFTED_INTRINSICS, Lifter, can_lift, clone_scalar
+from relay.lowering.scheduling.loops import in_vectors
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import WIDTH, in_order, match_clamp, saturate
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, estimate
 from relay.lowering.shaped import at_most, elements, is_buffer, leads, root, shape_of

@@ -1,20 +1,20 @@
-"""Arguments of a kernel for which every call passes a constant, and packed constants that replace them."""
+"""Where a kernel's arguments come from: constants that every call passes, and packed constants that replace them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import i32
+from xdsl.dialects import arith, bufferization, func, memref
+from xdsl.dialects.builtin import LocationAttr, i32
 from xdsl.ir import Block, BlockArgument, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.dialects.arith import ExtSIOp
 from relay.dialects.attributes import Array, elements, to_numpy
-from relay.lowering.bufferize import buffer_type
-from relay.lowering.scheduling.arguments import constant_buffer, constant_of
+from relay.lowering.bufferize import buffer_type, read_only_buffer
 from relay.lowering.shaped import is_buffer
+from relay.mapping import spilled
 
 SUFFIXES = ("packed", "start", "third", "fourth", "fifth")
 """Suffixes of the names of packed constants: a strategy packs several constants for each call, and each has the suffix
@@ -120,3 +120,31 @@ def widen(load: memref.LoadOp, narrow: SSAValue) -> None:
     new = memref.LoadOp.get(narrow, list(load.indices))
     wide = ExtSIOp(new.res, i32)
     Rewriter.replace_op(load, [new, wide], [wide.result])
+
+
+def argument_of(value: SSAValue) -> BlockArgument | None:
+    """Return the function argument that the value is, or is a reshape of, if nothing else uses it; else None."""
+    while not isinstance(value, BlockArgument):
+        op = value.owner
+        if not isinstance(op, memref.CollapseShapeOp | memref.ExpandShapeOp) or not value.has_one_use():
+            return None
+        value = op.src
+    return value if value.has_one_use() else None
+
+
+def constant_of(value: SSAValue) -> arith.ConstantOp | None:
+    """Return the constant that the value is a buffer of (`bufferization.to_buffer`); None for any other value."""
+    op = value.owner
+    if isinstance(op, bufferization.ToBufferOp) and isinstance(op.tensor.owner, arith.ConstantOp):
+        return op.tensor.owner
+    return None
+
+
+def constant_buffer(call: func.CallOp, array: Array, name: str, location: LocationAttr) -> SSAValue:
+    """Insert a constant and its buffer before the call; return the buffer."""
+    attr = elements(spilled(array), label=name).resource()
+    constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=location)
+    constant.result.name_hint = name
+    buffer = read_only_buffer(constant)
+    Rewriter.insert_op([constant, buffer], InsertPoint.before(call))
+    return buffer.memref

@@ -23,9 +23,8 @@ from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.loops import in_one_loop
-from relay.lowering.scheduling.open_groups import OpenGroup, all_groups
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
-from relay.lowering.scheduling.packing import Group, run_length
+from relay.lowering.scheduling.packing import Group, OpenGroup, all_groups, run_length
 from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import MATRIX, TileSchedule, extension_of, kernel_offset, takes_unsigned
 from relay.lowering.shaped import Extent, at_most, buffer_of, vector_of

@@ -17,7 +17,7 @@ from relay.dialects.attributes import int_values, to_numpy
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.loops import in_vectors
 from relay.lowering.shaped import Extent, at_most, leads, shape_of, vector_of
 from relay.target import CpuCosts
 

@@ -26,7 +26,7 @@ from relay.lowering.scheduling.contraction import Convolution, Operand, match_pr
 from relay.lowering.scheduling.contractions import emit_data
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, operations_of, pick_masks
 from relay.lowering.scheduling.matmul import Place
-from relay.lowering.scheduling.open_groups import all_groups
+from relay.lowering.scheduling.packing import all_groups
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import (
     MATRIX,

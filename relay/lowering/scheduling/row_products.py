@@ -25,10 +25,10 @@ from relay.lowering.indices import minus, quotient, remainder
 from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import operands_of
+from relay.lowering.scheduling.loops import in_vectors
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.reduction import last_lanes
-from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved
 from relay.lowering.shaped import Extent, at_most, shape_of
 from relay.target import LANES, CpuTarget

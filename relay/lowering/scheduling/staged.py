@@ -32,9 +32,8 @@ from relay.lowering.scheduling.elementwise import (
     pick_flat,
     pick_lanes,
 )
-from relay.lowering.scheduling.loops import over
+from relay.lowering.scheduling.loops import in_vectors, over
 from relay.lowering.scheduling.picks import Picks
-from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.shuffles import ENTRIES, Planes
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, turn
 from relay.lowering.scheduling.tables import code_of

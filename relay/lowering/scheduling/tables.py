@@ -14,9 +14,9 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.arith import ExtUIOp
 from relay.lowering.builder import INDEX, Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import is_identity, is_parallel
+from relay.lowering.scheduling.loops import in_vectors
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import constant_of
 from relay.lowering.scheduling.shuffles import PIECE, TABLES, Table, tables_of
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate

@@ -21,9 +21,9 @@ from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import below, when
 from relay.lowering.scheduling.affine import dims_of, is_identity, is_parallel, strides
 from relay.lowering.scheduling.elementwise import extents
+from relay.lowering.scheduling.loops import in_vectors
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import Extent, at_most, buffer_of, shape_of

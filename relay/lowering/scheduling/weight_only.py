@@ -16,9 +16,9 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.lowering.linalg.contraction import CODES, DATA_BITS
 from relay.lowering.scheduling.affine import coefficients, dims_of
-from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.code_types import code_type
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
+from relay.lowering.scheduling.given_constants import argument_of
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, summed_from
 from relay.lowering.scheduling.weight_only_kernels import (

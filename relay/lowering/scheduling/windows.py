@@ -25,11 +25,11 @@ from relay.lowering.scheduling.affine import dims_of, kinds_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import window_of
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of
+from relay.lowering.scheduling.loops import in_vectors
 from relay.lowering.scheduling.padding import Padding, Point, Span, spans
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.reduction import IDEMPOTENT, before_widening, recognise_reduction, widening
-from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import EXTENDS
 from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, started_by

@@ -27,8 +27,7 @@ from relay.lowering.gpu.strategies.strategy import Emission, Kernel, Strategy, b
 from relay.lowering.gpu.tiles import Tile, cheapest, choices, layouts, shapes, usual
 from relay.lowering.indices import binary, unravelled
 from relay.lowering.scheduling.affine import dims_of
-from relay.lowering.scheduling.arguments import argument_of
-from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.given_constants import GivenConstants, argument_of
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import is_buffer, shape_of
