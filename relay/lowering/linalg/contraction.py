@@ -80,13 +80,8 @@ def conv2d(e: Emitter, op: relay.Conv2dOp, operands: Sequence[SSAValue]) -> Sequ
     groups = op.groups.value.data
     if groups > 1:
         return [grouped(e, op, data, kernel, result, groups)]
-    rows, columns = window(op, 4, 5)
-    image = over(7, [*first(1), rows, columns, AffineExpr.dimension(6)])
+    image = over(7, [AffineExpr.dimension(0), *window(op, 4, 5), AffineExpr.dimension(6)])
     return [contract(e, op, (data, image), (kernel, axes(7, 3, 4, 5, 6)), result, 3)]
-
-
-def first(count: int) -> list[AffineExpr]:
-    return [AffineExpr.dimension(i) for i in range(count)]
 
 
 def window(op: relay.Conv2dOp, i: int, j: int) -> tuple[AffineExpr, AffineExpr]:
@@ -102,11 +97,9 @@ def depthwise(e: Emitter, op: relay.Conv2dOp, data: SSAValue, kernel: SSAValue, 
     height, width, channels, multiplier = dims(kernel)
     if multiplier == 1:
         kernel = e.collapse(kernel, [[0], [1], [2, 3]], [height, width, channels])
-        rows, columns = window(op, 4, 5)
-        image = over(6, [*first(1), rows, columns, AffineExpr.dimension(3)])
+        image = over(6, [AffineExpr.dimension(0), *window(op, 4, 5), AffineExpr.dimension(3)])
         return contract(e, op, (data, image), (kernel, axes(6, 4, 5, 3)), result, 2)
-    rows, columns = window(op, 5, 6)
-    image = over(7, [*first(1), rows, columns, AffineExpr.dimension(3)])
+    image = over(7, [AffineExpr.dimension(0), *window(op, 5, 6), AffineExpr.dimension(3)])
     shape = [*result[:3], channels, multiplier]
     product = contract(e, op, (data, image), (kernel, axes(7, 5, 6, 3, 4)), shape, 2)
     return e.collapse(product, [[0], [1], [2], [3, 4]], result)
@@ -121,8 +114,7 @@ def grouped(
     split = [[0], [1], [2], [3, 4]]
     data = e.expand(data, split, [batch, height, width, groups, channels // groups])
     kernel = e.expand(kernel, [[0, 1], [2], [3], [4]], [groups, out // groups, *window_shape])
-    rows, columns = window(op, 5, 6)
-    image = over(8, [*first(1), rows, columns, AffineExpr.dimension(3), AffineExpr.dimension(7)])
+    image = over(8, [AffineExpr.dimension(0), *window(op, 5, 6), AffineExpr.dimension(3), AffineExpr.dimension(7)])
     shape = [*result[:3], groups, out // groups]
     product = contract(e, op, (data, image), (kernel, axes(8, 3, 4, 5, 6, 7)), shape, 3)
     return e.collapse(product, split, result)

@@ -50,14 +50,20 @@ class Words:
         zero, one = e.constant(0, i32), e.constant(1, i32)
         by_zero = e(arith.CmpiOp(b, zero, "eq"))
         divisor = e(arith.SelectOp(by_zero, one, b))
-        above, below = (e(arith.SIToFPOp(x, f32)) for x in (a, divisor))
-        return e(arith.SelectOp(by_zero, zero, e(arith.FPToSIOp(e(arith.DivfOp(above, below)), i32))))
+        return e(arith.SelectOp(by_zero, zero, quotient_of_floats(e, a, divisor)))
 
     def remainder(self) -> SSAValue:
         """Return `a - b * trunc(a / b)`; for integers 0 where b is 0."""
         return (
             self.e(RemFOp(self.a, self.b)) if self.of == "float" else rest_of(self.e, self.a, self.b, self.quotient())
         )
+
+
+def quotient_of_floats(e: Emitter, number: SSAValue, divisor: SSAValue) -> SSAValue:
+    """Emit `number / divisor`, truncated, for integers below 2^24, by float division: a quotient that is not an integer
+    differs from any integer by at least 1 / divisor, which exceeds the rounding error."""
+    above, below = (e(arith.SIToFPOp(x, f32)) for x in (number, divisor))
+    return e(arith.FPToSIOp(e(arith.DivfOp(above, below)), i32))
 
 
 def rest_of(e: Emitter, a: SSAValue, b: SSAValue, quotient: SSAValue) -> SSAValue:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i32, i64
+from xdsl.dialects.builtin import AnyFloat, IntegerType, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.utils.hints import isa
@@ -15,6 +15,7 @@ from xdsl.utils.hints import isa
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, int_values
 from relay.dialects.op import shape, tensor
+from relay.lowering.linalg.division import quotient_of_floats
 from relay.lowering.linalg.emitter import (
     Body,
     Emitter,
@@ -112,13 +113,6 @@ def cells(op: relay.AvgPoolBase) -> Array:
     return np.maximum(counts, 1)
 
 
-def quotient(e: Emitter, number: SSAValue, divisor: SSAValue) -> SSAValue:
-    """Emit `number / divisor`, truncated, for integers below 2^24, by float division: a quotient that is not an integer
-    differs from any integer by at least 1 / divisor, which exceeds the rounding error."""
-    above, below = e(arith.SIToFPOp(number, f32)), e(arith.SIToFPOp(divisor, f32))
-    return e(arith.FPToSIOp(e(arith.DivfOp(above, below)), i32))
-
-
 def average(e: Emitter, op: relay.AvgPoolBase, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
     """Emit the average. Floats: sum / count. Integers: `(sum > 0 ? sum + count / 2 : sum - count / 2) / count`,
     truncated."""
@@ -139,7 +133,7 @@ def average(e: Emitter, op: relay.AvgPoolBase, xs: Sequence[SSAValue]) -> Sequen
     to = signless(type)
     assert isa(to, IntegerType)
     if known is None and (size + 1 << to.width.data) < EXACT:
-        mean = quotient(e, nudged, count)
+        mean = quotient_of_floats(e, nudged, count)
     else:
         mean = e(arith.DivSIOp(nudged, count))
     return [mean if mean.type == to else e(arith.TruncIOp(mean, to))]

@@ -12,7 +12,7 @@ from xdsl.utils.hints import isa
 
 from relay.dialects import relay
 from relay.dialects.op import tensor
-from relay.lowering.linalg.emitter import Body, Emitter, axes, dims, highest, kind, lowest, signless
+from relay.lowering.linalg.emitter import Body, Emitter, axes, dims, highest, identity, kind, lowest, signless
 from relay.lowering.linalg.scalar import BINARY, COMPARE
 
 COMBINE: dict[type[Operation], type[relay.BinaryOp]] = {
@@ -149,6 +149,5 @@ def arg_of_keys(
         return [e((arith.TruncIOp if type == i64 else arith.ExtUIOp)(index, op.dtype))]
 
     keys = e.generic([(operands[0], read)], [(initial, write)], count, body)[0]
-    whole = axes(len(shape), *range(len(shape)))
-    result = e.generic([(keys, whole)], [(e.empty(shape, op.dtype), whole)], 0, last)[0]
+    result = e.map([(keys, identity(len(shape)))], shape, [op.dtype], last)[0]
     return [e.reshape(result, tensor(op.result).get_shape())]

@@ -6,6 +6,7 @@ Source: TFLite's reference RESIZE_BILINEAR (10-bit fixed point for signed codes,
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -109,11 +110,9 @@ def blend_float(e: Emitter, corners: Sequence[SSAValue], down: SSAValue, along: 
     values = corners if isinstance(type, AnyFloat) else [e(arith.UIToFPOp(x, f32)) for x in corners]
     one = e.constant(1.0, f32)
     up, back = e(arith.SubfOp(one, down)), e(arith.SubfOp(one, along))
-    total: SSAValue | None = None
-    for value, row, column in zip(values, (up, down, up, down), (back, back, along, along), strict=True):
-        term = e(arith.MulfOp(e(arith.MulfOp(value, row)), column))
-        total = term if total is None else e(arith.AddfOp(total, term))
-    assert total is not None
+    weighted = zip(values, (up, down, up, down), (back, back, along, along), strict=True)
+    terms = (e(arith.MulfOp(e(arith.MulfOp(value, row)), column)) for value, row, column in weighted)
+    total = functools.reduce(lambda one, other: e(arith.AddfOp(one, other)), terms)
     if isinstance(type, AnyFloat):
         return total
     assert isa(type, IntegerType)
@@ -127,11 +126,11 @@ def blend_fixed(e: Emitter, corners: Sequence[SSAValue], down: SSAValue, along: 
     one = e.constant(ONE, wide)
     down, along = e.widen(down, i32, wide), e.widen(along, i32, wide)
     up, back = e(arith.SubiOp(one, down)), e(arith.SubiOp(one, along))
-    total: SSAValue | None = None
-    for value, row, column in zip(corners, (up, down, up, down), (back, back, along, along), strict=True):
-        term = e(arith.MuliOp(e.widen(value, type, wide), e(arith.MuliOp(row, column))))
-        total = term if total is None else e(arith.AddiOp(total, term))
-    assert total is not None
+    weighted = zip(corners, (up, down, up, down), (back, back, along, along), strict=True)
+    terms = (
+        e(arith.MuliOp(e.widen(value, type, wide), e(arith.MuliOp(row, column)))) for value, row, column in weighted
+    )
+    total = functools.reduce(lambda one, other: e(arith.AddiOp(one, other)), terms)
     positive = e(arith.CmpiOp(total, e.constant(0, wide), "sgt"))
     nudge = e(arith.SelectOp(positive, e.constant(1 << 19, wide), e.constant(-(1 << 19), wide)))
     mean = e(arith.DivSIOp(e(arith.AddiOp(total, nudge)), e.constant(1 << 20, wide)))

@@ -55,31 +55,15 @@ CONVERSIONS: dict[tuple[str, str], type[Operation]] = {
     ("unsigned", "float"): arith.UIToFPOp,
 }
 
-UNARY: dict[type[Operation], Callable[[SSAValue], Operation]] = {
-    relay.SqrtOp: math.SqrtOp,
-    relay.ExpOp: math.ExpOp,
-    relay.LogOp: math.LogOp,
-    relay.TanhOp: math.TanhOp,
-    relay.RoundOp: math.RoundOp,
-    relay.FloorOp: math.FloorOp,
-    relay.CeilOp: math.CeilOp,
-    relay.TruncOp: math.TruncOp,
-    relay.SinOp: math.SinOp,
-    relay.CosOp: math.CosOp,
-    relay.TanOp: math.TanOp,
-    relay.AsinOp: math.AsinOp,
-    relay.AcosOp: math.AcosOp,
-    relay.AtanOp: math.AtanOp,
-    relay.SinhOp: math.SinhOp,
-    relay.CoshOp: math.CoshOp,
-    relay.AsinhOp: math.AsinhOp,
-    relay.AcoshOp: math.AcoshOp,
-    relay.AtanhOp: math.AtanhOp,
-    relay.ErfOp: math.ErfOp,
-    relay.Expm1Op: math.ExpM1Op,
-    relay.Log2Op: math.Log2Op,
-    relay.Log10Op: math.Log10Op,
+NAMED = {kind.name: kind for dialect in (relay.Relay, math.Math) for kind in dialect.operations}
+UNARY: dict[type[Operation], type[Operation]] = {
+    NAMED[f"relay.{name}"]: NAMED[f"math.{name}"]
+    for name in (
+        "sqrt exp expm1 log log2 log10 erf round floor ceil trunc "
+        "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
+    ).split()
 }
+"""The functions of a float that have one name in `relay` and `math`."""
 
 
 def negative(e: Emitter, op: relay.NegativeOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -246,7 +230,7 @@ def scalar(e: Emitter, op: Operation, xs: Sequence[SSAValue]) -> Sequence[SSAVal
     if (other := OTHERS.get(cls)) is not None:
         return other(e, op, xs)
     if (unary := UNARY.get(cls)) is not None:
-        return [e(unary(xs[0]))]
+        return [e(created(unary, xs, [xs[0].type]))]
     if (plugged := of_plug_in(op)) is not None:
         with blamed(op.name.partition(".")[0], f"its scalar code of {op.name} fails"):
             return plugged(e, op, xs)
