@@ -30,8 +30,7 @@ from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import Array
 from relay.lowering.linalg.emitter import OGT, Emitter, clip_of, number
-from relay.lowering.rescale.forms import line
-from relay.lowering.rescale.integers import MIDDLE, SMALL
+from relay.lowering.rescale.forms import MIDDLE, SMALL, line
 from relay.lowering.rescale.proof import Form
 
 LEVELS = 1 << 16

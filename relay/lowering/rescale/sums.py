@@ -14,14 +14,13 @@ from relay.dialects.attributes import to_numpy
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter
-from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import bounds
-from relay.lowering.rescale.forms import erase_scales
+from relay.lowering.rescale.forms import SMALL, erase_scales, nearest_by_addition
 from relay.lowering.rescale.pairs import PairForm, Rescale, Side, prove_pair
 from relay.lowering.rescale.steps import LIMIT, SHIFTS
 from relay.lowering.rescale.values import enumerate_codes, scalars
 
-SMALL = 2**16
+LARGEST = 2**16
 """The values of both operands of a sum must be smaller than this in magnitude; otherwise no form is tried."""
 
 
@@ -94,7 +93,7 @@ def _side(op: ApplyScaleOp, sign: int, calls: CallGraph) -> tuple[SSAValue, Side
     if isinstance(owner, arith.ShLIOp) and isinstance(owner.rhs.owner, arith.ConstantOp):
         base, shift = owner.lhs, int(to_numpy(owner.rhs.owner.value))
     values = shifted >> shift
-    if not bool((np.abs(values) < SMALL).all()):
+    if not bool((np.abs(values) < LARGEST).all()):
         return None
     return base, Side(values.astype(np.float64), sign * rescale.of(shifted), sign * rescale.scale * 2.0**shift)
 
@@ -117,8 +116,8 @@ def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter, by_additi
         result = e(arith.FPToSIOp(total, i32))
     else:
         total = e(math.FmaOp(x, first, e(math.FmaOp(y, second, offset))))
-        small = by_addition and found.form.largest < integers.SMALL
-        result = integers.nearest(e, total) if small else e(arith.FPToSIOp(e(math.RoundEvenOp(total)), i32))
+        small = by_addition and found.form.largest < SMALL
+        result = nearest_by_addition(e, total) if small else e(arith.FPToSIOp(e(math.RoundEvenOp(total)), i32))
     op.output.replace_all_uses_with(result)
     sum = op.value.owner
     assert isinstance(sum, Operation)
