@@ -8,18 +8,19 @@ from typing import ClassVar
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import ModuleOp, bf16, i32, i64
+from xdsl.dialects.builtin import ModuleOp, bf16, f64, i8, i16, i32, i64
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 
-from relay.dialects.arith import ExtUIOp, TruncIOp
+from relay.dialects.arith import ExtUIOp, FPToSIOp, TruncIOp
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.dot_products import DotProduct, MatrixProduct, NibbleProduct, computed_by
 from relay.lowering.linalg.softmax import EITHER
-from relay.lowering.saturating_narrows import match_narrow, narrow
-from relay.lowering.shaped import is_vector, vector_of
+from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.scheduling.saturate import Clamp, clipped, constant_of
+from relay.lowering.shaped import is_vector, scalar_of, vector_of
 from relay.lowering.walking import walked
 from relay.passes.target_pass import TargetPass
 from relay.target import Target
@@ -29,6 +30,8 @@ SELECTED = frozenset(
     op.name for op in (CallOp, TruncIOp, arith.TruncIOp, arith.MaximumfOp, arith.MinimumfOp, arith.MuliOp, vector.FMAOp)
 )
 """The names of the ops that the pass examines; comparing names is ten times as fast as `isinstance`."""
+CLIPS = arith.MaxSIOp | arith.MinSIOp
+LEAST, GREATEST = -(2**15), 2**15 - 1
 
 
 @dataclass(frozen=True)
@@ -199,3 +202,61 @@ def spelled_out(b: LoopBuilder, op: CallOp, dot: DotProduct) -> SSAValue:
         multiply, add = (arith.MulfOp, arith.AddfOp) if dot.element == bf16 else (arith.MuliOp, arith.AddiOp)
         total = b.add(add(total, b.add(multiply(wide[0], wide[1])).result)).result
     return total
+
+
+def match_narrow(op: TruncIOp | arith.TruncIOp) -> Clamp | None:
+    """Return the narrowing from 32 to 8 bits that clamps to codes; None for any other op."""
+    value, low, high, zero = op.operands[0], -(2**31), 2**31 - 1, 0
+    type = op.results[0].type
+    if not is_vector(type) or type.get_shape()[0] % 8 or scalar_of(type) != i8 or scalar_of(value.type) != i32:
+        return None
+    while isinstance(owner := value.owner, CLIPS) and (bound := constant_of(owner.rhs)) is not None:
+        if isinstance(owner, arith.MaxSIOp):
+            low = min(max(low, bound), high)
+        else:
+            high = max(min(high, bound), low)
+        value = owner.lhs
+    if isinstance(owner := value.owner, arith.AddiOp) and (number := constant_of(owner.rhs)) is not None:
+        value, zero = owner.lhs, number
+    codes = 0 <= low <= high <= 255 or -128 <= low <= high <= 127
+    return Clamp(value, zero, low, high) if codes and abs(zero) <= GREATEST - 255 else None
+
+
+def whole(b: LoopBuilder, value: SSAValue, lanes: int) -> SSAValue:
+    """Return a vector of `lanes` i32. If it is converted from f64, the conversion to i64, truncated to i32, replaces
+    it: LLVM would merge a conversion to i32 and its clamp to a saturating conversion, done lane by lane."""
+    owner = value.owner
+    if not isinstance(owner, FPToSIOp | arith.FPToSIOp) or scalar_of(owner.operands[0].type) != f64:
+        return value
+    wide = b.add(FPToSIOp(owner.operands[0], vector_of(i64, lanes))).result
+    return b.add(TruncIOp(wide, vector_of(i32, lanes))).result
+
+
+def clamped(
+    b: LoopBuilder, value: SSAValue, low: int, high: int, lanes: int, wide: Attribute, type: Attribute
+) -> SSAValue:
+    """Emit trunci(min(max(value, low), high)), for which LLVM selects one instruction if the bounds are those of a
+    type."""
+    above = b.add(arith.MaxSIOp(value, vector_constant(b, low, wide, lanes))).result
+    inside = b.add(arith.MinSIOp(above, vector_constant(b, high, wide, lanes))).result
+    return b.add(TruncIOp(inside, vector_of(type, lanes))).result
+
+
+def narrow(op: TruncIOp | arith.TruncIOp, found: Clamp) -> None:
+    """Replace the op by AArch64's saturating narrowing instructions: first to 16 bits (SQXTN), then the zero point is
+    added, with saturation, and the sum is narrowed to 8 bits (SQXTN, SQXTUN). Values that saturate on the way would be
+    clamped anyway; bounds narrower than the codes' range are applied to bytes, 16 at once. Without this, LLVM clamps 4
+    numbers at once and looks the bytes up (TBL), for which the vectors have to be in neighbouring registers, so that
+    the surrounding loops move all their register contents."""
+    b = Before(op)
+    type = op.results[0].type
+    assert is_vector(type)
+    lanes = type.get_shape()[0]
+    words = clamped(b, whole(b, found.value, lanes), LEAST, GREATEST, lanes, i32, i16)
+    if found.zero:
+        assert isinstance(found.zero, int)
+        number = vector_constant(b, found.zero, i16, lanes)
+        words = b.intrinsic(f"llvm.sadd.sat.v{lanes}i16", [words, number], words.type)
+    least, greatest = (0, 255) if found.low >= 0 else (-128, 127)
+    codes = clamped(b, words, least, greatest, lanes, i16, i8)
+    Rewriter.replace_op(op, [], [clipped(b, codes, found.low, found.high, lanes)])

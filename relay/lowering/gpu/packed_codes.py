@@ -18,7 +18,7 @@ from xdsl.rewriter import Rewriter
 from relay.dialects.arith import TruncIOp
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering.builder import Before, LoopBuilder
-from relay.lowering.saturating_narrows import splat
+from relay.lowering.scheduling.saturate import constant_of
 from relay.lowering.shaped import is_vector
 
 PACK = "cvt.pack.sat.{codes}.s32.b32 $0, $1, $2, $3;"
@@ -51,8 +51,8 @@ def extract_by_dots(module: GpuModuleOp) -> None:
     codes of the word with two factors: 2^n for the lane's code, 0 for the other.
     """
     for op in [op for op in module.walk() if isinstance(op, arith.AddiOp)]:
-        shift, base = op.lhs.owner, splat(op.rhs)
-        if not isinstance(shift, arith.ShLIOp) or base is None or (places := splat(shift.rhs)) is None:
+        shift, base = op.lhs.owner, constant_of(op.rhs)
+        if not isinstance(shift, arith.ShLIOp) or base is None or (places := constant_of(shift.rhs)) is None:
             continue
         wide = shift.lhs.owner
         if not isinstance(wide, Operation) or wide.name not in SIGNS or not are_words(wide.operands[0], i8):
@@ -81,7 +81,7 @@ def clipped(value: SSAValue) -> tuple[SSAValue, str] | None:
     whole type."""
     bounds: list[tuple[SSAValue, int]] = []
     low, high, inner = -(2**31), 2**31 - 1, value
-    while isinstance(owner := inner.owner, CLIPS) and (bound := splat(owner.rhs)) is not None:
+    while isinstance(owner := inner.owner, CLIPS) and (bound := constant_of(owner.rhs)) is not None:
         low, high = (max(low, bound), high) if isinstance(owner, arith.MaxSIOp) else (low, min(high, bound))
         inner = owner.lhs
         bounds.append((inner, bound))

@@ -128,8 +128,11 @@ def made_by(value: SSAValue, name: str) -> Operation | None:
 
 
 def constant_of(value: SSAValue) -> int | None:
-    """Return the value of an integer constant, else None."""
-    return int(to_numpy(value.owner.value)) if isinstance(value.owner, arith.ConstantOp) else None
+    """Return the number in all lanes of an integer constant; None if the value is no constant, or lanes differ."""
+    if not isinstance(value.owner, arith.ConstantOp):
+        return None
+    numbers = to_numpy(value.owner.value).reshape(-1)
+    return int(numbers[0]) if (numbers == numbers[0]).all() else None
 
 
 def constant_or_code(value: SSAValue, block: Block) -> int | Operation | None:
