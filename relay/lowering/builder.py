@@ -268,6 +268,10 @@ class LoopBuilder:
         """Load one element."""
         return self.add(memref.LoadOp.get(buffer, [self.index(i) for i in indices])).res
 
+    def load_index(self, table: SSAValue, at: Index) -> SSAValue:
+        """Load an element of a table of integers as an index."""
+        return self.add(arith.IndexCastOp(self.load(table, [at]), INDEX)).result
+
     def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
         """Store one element."""
         self.add(memref.StoreOp.get(value, buffer, [self.index(i) for i in indices]))

@@ -21,7 +21,7 @@ from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
 
-from relay.lowering.builder import INDEX, Index, LoopBuilder
+from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import below, both, quotient, unravelled
 from relay.lowering.scheduling import prefetch, sharing
 from relay.lowering.scheduling.contraction import Convolution
@@ -149,9 +149,6 @@ class BlockedReduction(OfWeights[BlockedReductionSchedule]):
         total = round(cycles(problem, costs, tile, taps, steps))
         return pick.schedule(BlockedReductionSchedule, total, f"{total:,} cycles, the least of all")
 
-    def pads(self, schedule: BlockedReductionSchedule) -> Sequence[SSAValue]:
-        return (self.found.conv.data.value,) if schedule.skip_border else ()
-
     def emit(self, emission: Emission, schedule: BlockedReductionSchedule) -> None:
         found, conv = self.found, self.found.conv
         epilogue = found.start(emission, schedule.masks)
@@ -250,7 +247,7 @@ class BlockedReductionEmitter:
             start = b.times(tap, room)
             with b.loop(0, count, carried=[zero, zero]) as (m, found):
                 inside = [
-                    below(b, b.plus(self.load_index(table, m), b.times(at, dilation)), size)
+                    below(b, b.plus(b.load_index(table, m), b.times(at, dilation)), size)
                     for table, at, dilation, size in zip(corners, (i, j), conv.dilation, self.taps.image, strict=False)
                 ]
                 length, last = found.args
@@ -274,10 +271,6 @@ class BlockedReductionEmitter:
         b = self.b
         b.store(b.add(arith.IndexCastOp(b.index(number), i32)).result, table, [at])
 
-    def load_index(self, table: SSAValue, at: Index) -> SSAValue:
-        """Read an index from a table."""
-        return self.b.add(arith.IndexCastOp(self.b.load(table, [at]), INDEX)).result
-
     def block(self, tables: Tables, first: Index, block: Block) -> None:
         """Emit a block of channels for all pixels of a strip."""
         b, conv, taps, vectors, pixels = self.b, self.conv, self.taps, block.vectors, self.schedule.tile[0]
@@ -292,7 +285,7 @@ class BlockedReductionEmitter:
             number = tap if self.lists > 1 else 0
             row = b.times(i, conv.dilation[0] * taps.image[1])
             base = b.times(b.plus(row, b.times(j, conv.dilation[1])), conv.pitch)
-            length = b.plus(self.load_index(tables.counts, number), pixels - 1)
+            length = b.plus(b.load_index(tables.counts, number), pixels - 1)
             for done, count, size in parts(taps.run, self.schedule.steps):
                 with b.loop(0, count) as (k, _):
                     step = b.plus(b.times(k, size), done)
@@ -302,11 +295,11 @@ class BlockedReductionEmitter:
                     with b.loop(0, quotient(b, length, pixels)) as (turn, _):
                         x = b.times(turn, pixels)
                         slots = [
-                            self.load_index(tables.lists, b.plus(b.times(number, tables.room), b.plus(x, m)))
+                            b.load_index(tables.lists, b.plus(b.times(number, tables.room), b.plus(x, m)))
                             for m in range(pixels)
                         ]
                         ahead = b.plus(base, step)
-                        data = [b.plus(self.load_index(tables.places, slot), ahead) for slot in slots]
+                        data = [b.plus(b.load_index(tables.places, slot), ahead) for slot in slots]
                         self.tile(sums, slots, data, at, x, size, vectors, self.share(tables.count, size * pitch, size))
         with b.loop(0, tables.count) as (m, _):
             for v in range(vectors):

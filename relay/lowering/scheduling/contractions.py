@@ -207,6 +207,11 @@ def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, 
     return emit_codes(emission.builder, conv.data.value, padding, conversion_of(conv, schedule))
 
 
+UNPADDED = {"pad_in_copy": True, "band": True, "skip_border": True, "padded": False}
+"""The decisions with which a contraction reads the image without its border, so that no padded copy is written: names,
+and their values. A schedule has at most one of them."""
+
+
 @dataclass(frozen=True)
 class OfWeights(Strategy[S]):
     """A strategy for contractions with constant weights."""
@@ -217,6 +222,14 @@ class OfWeights(Strategy[S]):
     @property
     def covers(self) -> Sequence[Operation]:
         return self.found.covers
+
+    @property
+    def reads(self) -> Sequence[SSAValue]:
+        return [self.found.conv.data.value, *super().reads]
+
+    def pads(self, schedule: S) -> Sequence[SSAValue]:
+        unpadded = any(schedule.decisions.get(name) is value for name, value in UNPADDED.items())
+        return (self.found.conv.data.value,) if unpadded else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,9 +269,6 @@ class Contraction(OfWeights[ContractionSchedule]):
         pick_padding(pick, conv, chosen, padding)
         pick_masks(pick, kernel.target, conv.outputs)
         return pick.schedule(ContractionSchedule, chosen.cycles, chosen.why)
-
-    def pads(self, schedule: ContractionSchedule) -> Sequence[SSAValue]:
-        return (self.found.conv.data.value,) if schedule.pad_in_copy else ()
 
     def emit(self, emission: Emission, schedule: ContractionSchedule) -> None:
         found, epilogue = self.found, self.found.start(emission, schedule.masks)

@@ -72,8 +72,8 @@ class Depthwise(OfWeights[DepthwiseSchedule]):
         found, conv = self.found, self.found.conv
         epilogue = found.start(emission, schedule.masks)
         emission.write(conv.data.value)
-        pack = pack_pairs if schedule.pairs else pack_depthwise
-        arguments = found.give(emission, found.biased([pack(conv, array) for array in found.kernels]))
+        group = 2 if schedule.pairs else 1
+        arguments = found.give(emission, found.biased([pack_depthwise(conv, array, group) for array in found.kernels]))
         DepthwiseEmitter(emission.builder, conv, arguments, epilogue, schedule).emit()
 
 
@@ -90,24 +90,15 @@ def takes_pairs(conv: Convolution, target: CpuTarget) -> bool:
     return codes and conv.kernel_rows * conv.kernel_columns > 1 and target.dot(2) is not None
 
 
-def pack_pairs(conv: Convolution, kernel: Array) -> Packed:
-    """Pack weights [i, j, c] as [16-channel block][pair of taps][16][2], with the zero point subtracted (9 bits in
-    i16)."""
-    wide = kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
-    taps = wide.reshape(-1, wide.shape[-1])
-    taps = np.pad(taps, ((0, taps.shape[0] % 2), (0, -conv.outputs % LANES)))
-    weights = taps.reshape(-1, 2, taps.shape[1] // LANES, LANES).transpose(2, 0, 3, 1).reshape(-1)
-    return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point))
-
-
-def pack_depthwise(conv: Convolution, kernel: Array) -> Packed:
-    """Pack weights [i, j, c] as [16-channel block][i][j][16], with the zero point subtracted (9 bits in i16)."""
+def pack_depthwise(conv: Convolution, kernel: Array, group: int = 1) -> Packed:
+    """Pack weights [i, j, c] as [16-channel block][group of taps][16][tap of the group], with the zero point subtracted
+    (9 bits in i16)."""
     wide = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
-    channels = conv.outputs
-    wide = np.pad(wide, ((0, 0), (0, 0), (0, -channels % LANES)))
-    weights = wide.reshape(conv.kernel_rows, conv.kernel_columns, -1, LANES).transpose(2, 0, 1, 3).reshape(-1)
+    taps = wide.reshape(-1, conv.outputs)
+    taps = np.pad(taps, ((0, -taps.shape[0] % group), (0, -conv.outputs % LANES)))
+    weights = taps.reshape(-1, group, taps.shape[1] // LANES, LANES).transpose(2, 0, 3, 1).reshape(-1)
     if conv.is_float:
-        return Packed(weights, padded(np.zeros(channels, np.float32)))
+        return Packed(weights, padded(np.zeros(conv.outputs, np.float32)))
     return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point))
 
 

@@ -16,7 +16,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import Operation, SSAValue
 
-from relay.lowering.builder import INDEX, Index, LoopBuilder
+from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.depthwise import depthwise_cycles
@@ -94,9 +94,6 @@ class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
         pick.only("unsigned", dot is None or dot.unsigned)
         why = f"dot products of up to 4 rows of a column, {lanes} lanes at a time"
         return pick.schedule(DepthwiseDotSchedule, depthwise_cycles(kernel, self.op, conv, 4), why)
-
-    def pads(self, schedule: DepthwiseDotSchedule) -> Sequence[SSAValue]:
-        return () if schedule.padded else (self.found.conv.data.value,)
 
     def emit(self, emission: Emission, schedule: DepthwiseDotSchedule) -> None:
         found, conv = self.found, self.found.conv
@@ -197,8 +194,7 @@ class Row:
     def number(self, entry: Index, ahead: int) -> Index:
         """Load entry `entry + ahead` of the table of offsets (`DepthwiseDotEmitter.tables`: where each row's weights,
         accumulators, results and image rows begin) as an index."""
-        b = self.b
-        return b.add(arith.IndexCastOp(b.load(self.p.tables, [b.plus(entry, ahead)]), INDEX)).result
+        return self.b.load_index(self.p.tables, self.b.plus(entry, ahead))
 
     def emit(self) -> None:
         """Emit all pixels, in spans of pixels for which the same columns of taps are inside the image."""

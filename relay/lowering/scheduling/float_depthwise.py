@@ -95,9 +95,6 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
         pick_masks(pick, kernel.target, conv.outputs)
         return pick.schedule(FloatDepthwiseSchedule, cycles, "rows of pixels, 16 channels at a time")
 
-    def pads(self, schedule: FloatDepthwiseSchedule) -> Sequence[SSAValue]:
-        return () if schedule.padded else (self.found.conv.data.value,)
-
     def emit(self, emission: Emission, schedule: FloatDepthwiseSchedule) -> None:
         b, found = emission.builder, self.found
         epilogue, data = found.start(emission, schedule.masks), found.conv.data.value

@@ -6,12 +6,11 @@ where an output of one group would read another group: that is free until 16 lan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
@@ -53,10 +52,6 @@ class GroupsInTurn(OfWeights[GroupsSchedule]):
         found = weighted_of(op, kernel)
         return cls(found.op, found, found.groups) if found and found.groups else None
 
-    @property
-    def reads(self) -> Sequence[SSAValue]:
-        return [self.split.conv.data.value, *super().reads]
-
     def decide(self, kernel: Kernel, pick: Picks) -> GroupsSchedule:
         found, split = self.found, self.split
         flat = found.flat(split.conv)[0]
@@ -77,9 +72,6 @@ class GroupsInTurn(OfWeights[GroupsSchedule]):
         each."""
         size, zero_point = self.split.count // joined.count, joined.conv.kernel.zero_point
         return [joined_kernel(self.split.kernel_of(kernel), size, zero_point) for kernel in self.found.kernels]
-
-    def pads(self, schedule: GroupsSchedule) -> Sequence[SSAValue]:
-        return (self.split.conv.data.value,) if schedule.pad_in_copy else ()
 
     def emit(self, emission: Emission, schedule: GroupsSchedule) -> None:
         b, found, joined = emission.builder, self.found, joined_to(self.split, schedule.groups)

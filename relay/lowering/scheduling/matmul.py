@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import DictionaryAttr, i8, i16, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp
-from relay.lowering.builder import INDEX, Index, LoopBuilder
+from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import below, binary, minus, quotient, remainder, when
 from relay.lowering.scheduling import prefetch, sharing, zero_points
 from relay.lowering.scheduling.body import vector_constant
@@ -259,11 +259,10 @@ class MatmulEmitter:
         b, most = self.b, self.schedule.outlier_steps
         weights, counts, offsets = self.more
         number = b.plus(self.place.block, block.number)
-        count = b.add(arith.IndexCastOp(b.load(counts, [number]), INDEX)).result
+        count = b.load_index(counts, number)
         at_block = b.times(number, most * self.schedule.vectors * LANES * 4)
         with b.loop(0, count, carried=accumulators) as (k, steps):
-            place = b.load(offsets, [b.plus(b.times(number, most), k)])
-            at = b.plus(data, b.add(arith.IndexCastOp(place, INDEX)).result)
+            at = b.plus(data, b.load_index(offsets, b.plus(b.times(number, most), k)))
             here = b.plus(at_block, b.times(k, block.vectors * LANES * 4))
             pitch = self.conv.strides[1] * self.conv.pitch
             values = [partial(self.broadcast, at, m * pitch) for m in range(pixels)]

@@ -84,10 +84,7 @@ class PackedStore:
             while count + run < len(words) and places[count + run] == places[count] + run * GROUP:
                 run += 1
             size = 1 << run.bit_length() - 1
-            chosen = b.bitcast(self.choose(b.bitcast(codes, i32, LANES), words[count : count + size]), i8, size * GROUP)
+            every = b.bitcast(codes, i32, LANES)
+            chosen = b.bitcast(b.shuffle(every, every, words[count : count + size]), i8, size * GROUP)
             b.vector_store(chosen, self.target, [b.plus(start, places[count])])
             count += size
-
-    def choose(self, codes: SSAValue, words: Sequence[int]) -> SSAValue:
-        """Return a vector of those 32-bit words of `codes` whose numbers are in `words`, in this order."""
-        return self.b.shuffle(codes, codes, words)

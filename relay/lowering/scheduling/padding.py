@@ -130,18 +130,14 @@ def copy_codes(
     size = next((s for s in (CHUNK, 16) if isinstance(count, int) and s <= count), 1) if known else CHUNK
 
     def move(at: Index, lanes: int) -> None:
-        if lanes == 1 and not known:
-            code = b.load(source, [b.plus(read, at)])
-            code = b.add(arith.XOrIOp(code, b.constant(flip, i8))).result if flip else code
-            code = b.add(extend(code, i16)).result if extend is not None else code
-            b.store(code, target, [b.plus(write, at)])
-            return
-        vec = b.vector_load(source, [b.plus(read, at)], lanes)
+        alone, place = lanes == 1 and not known, [b.plus(read, at)]
+        code = b.load(source, place) if alone else b.vector_load(source, place, lanes)
         if flip:
-            vec = b.add(arith.XOrIOp(vec, vector_constant(b, flip, i8, lanes))).result
+            mask = b.constant(flip, i8) if alone else vector_constant(b, flip, i8, lanes)
+            code = b.add(arith.XOrIOp(code, mask)).result
         if extend is not None:
-            vec = b.add(extend(vec, vector_of(i16, lanes))).result
-        b.vector_store(vec, target, [b.plus(write, at)])
+            code = b.add(extend(code, i16 if alone else vector_of(i16, lanes))).result
+        (b.store if alone else b.vector_store)(code, target, [b.plus(write, at)])
 
     in_vectors(b, count, [size] if known else [size, 16, 1], move, overlap=size, independent=True)
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Self
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling.bias import add_bias, concatenated
@@ -124,9 +124,6 @@ class Parts(OfWeights[PartsSchedule]):
         why = f"{len(chosen)} blocks of channels with windows of their own"
         pick_masks(pick, kernel.target, *(part.conv.outputs for part in self.parts))
         return pick.schedule(PartsSchedule, cycles, why, parts=tuple(chosen))
-
-    def pads(self, schedule: PartsSchedule) -> Sequence[SSAValue]:
-        return (self.found.conv.data.value,) if schedule.pad_in_copy else ()
 
     def emit(self, emission: Emission, schedule: PartsSchedule) -> None:
         found, parts, plans = self.found, self.parts, schedule.parts

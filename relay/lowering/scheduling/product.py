@@ -5,7 +5,6 @@ Packing copies every element once, which pays if the first matrix has more than 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
@@ -39,7 +38,7 @@ from relay.lowering.scheduling.plan import (
     takes_halves,
     takes_unsigned,
 )
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, summed_from
+from relay.lowering.scheduling.strategy import Emission, Kernel, Started, moved, summed_from
 from relay.lowering.scheduling.tile_products import emitter_of
 from relay.lowering.scheduling.zero_points import Number
 from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, shape_of, vector_of
@@ -104,24 +103,18 @@ class ProductSchedule(TileSchedule):
 
 
 @dataclass(frozen=True)
-class PackedProduct(Strategy[ProductSchedule]):
+class PackedProduct(Started[ProductSchedule]):
     """Products of two computed matrices, the second of which is packed first."""
 
     record = ProductSchedule
     any_length = True
     op: linalg.GenericOp
-    fill: Operation
     product: Product
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         product = started_product(op, kernel)
-        return None if product is None else cls(product.op, op, product)
-
-    @property
-    def covers(self) -> Sequence[Operation]:
-        epilogue = self.product.epilogue
-        return (self.fill, self.op, *([] if epilogue is None else [epilogue]))
+        return None if product is None else cls(product.op, op, product.epilogue, product)
 
     def decide(self, kernel: Kernel, pick: Picks) -> ProductSchedule:
         product = self.product

@@ -76,8 +76,7 @@ class SharedLoop:
     turns: int
 
     def attribute(self) -> DictionaryAttr:
-        numbers = {"loop": self.loop, "around": self.around, "turns": self.turns}
-        return DictionaryAttr({name: IntegerAttr(number, i64) for name, number in numbers.items()})
+        return DictionaryAttr({name: encode(number) for name, number in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -152,9 +151,7 @@ def not_scheduled(function: FuncOp) -> InvalidArgument:
 def threads_of(function: FuncOp) -> list[SharedLoop] | None:
     """Return the loops that the function's `relay.schedule` divides among threads, as its entry `threads` lists them;
     None without this entry. Raises InvalidArgument if the entry is not valid."""
-    attr = function.attributes.get(ATTRIBUTE)
-    threads = attr.data.get("threads") if isinstance(attr, DictionaryAttr) else None
-    if threads is None:
+    if (threads := data_of(function).get("threads")) is None:
         return None
     found: list[SharedLoop] = []
     where, hint = place_of(function), "write threads = [{loop = 0}, ...], or [] for none"
@@ -173,22 +170,24 @@ def threads_of(function: FuncOp) -> list[SharedLoop] | None:
 
 def write(function: FuncOp, ops: Sequence[OpSchedule]) -> None:
     """Set the schedule attribute of the function; an existing `threads` entry is kept."""
-    old = function.attributes.get(ATTRIBUTE)
-    threads = old.data.get("threads") if isinstance(old, DictionaryAttr) else None
+    threads = {name: value for name, value in data_of(function).items() if name == "threads"}
     if len(ops) == 1:
         data = dict(ops[0].attribute().data)
     else:
         data: dict[str, Attribute] = {"ops": ArrayAttr([each.attribute(numbered=True) for each in ops])}
-    function.attributes[ATTRIBUTE] = DictionaryAttr({**data, **({} if threads is None else {"threads": threads})})
+    function.attributes[ATTRIBUTE] = DictionaryAttr(data | threads)
 
 
 def write_threads(function: FuncOp, loops: Sequence[SharedLoop]) -> None:
     """Set the `threads` entry of the function's schedule attribute: the loops that threads share."""
-    old = function.attributes.get(ATTRIBUTE)
-    data = dict(old.data) if isinstance(old, DictionaryAttr) else {}
-    function.attributes[ATTRIBUTE] = DictionaryAttr(
-        {**data, "threads": ArrayAttr([each.attribute() for each in loops])}
-    )
+    threads = ArrayAttr([each.attribute() for each in loops])
+    function.attributes[ATTRIBUTE] = DictionaryAttr({**data_of(function), "threads": threads})
+
+
+def data_of(function: FuncOp) -> Mapping[str, Attribute]:
+    """Return the entries of the function's schedule attribute; none without the attribute."""
+    attr = function.attributes.get(ATTRIBUTE)
+    return attr.data if isinstance(attr, DictionaryAttr) else {}
 
 
 def typed(given: Given, kinds: Mapping[str, type[OpSchedule]]) -> OpSchedule:

@@ -59,19 +59,9 @@ class Reduction:
 def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
     """Return the reduction that the operation computes, over one or more last dimensions of contiguous data; else
     None."""
-    if len(op.inputs) != 1 or len(op.outputs) != 1:
+    if not reduces_last(op):
         return None
-    maps = [m.data for m in op.indexing_maps]
-    kinds = kinds_of(op)
-    rank, outer = len(kinds), kinds.count("p")
-    if outer == rank or "p" in kinds[outer:]:
-        return None
-    data, result = op.inputs[0], op.outputs[0]
-    if not is_identity(maps[0], rank) or not contiguous(data.type) or not contiguous(result.type):
-        return None
-    if any(uses(maps[1], dim) for dim in range(outer, rank)) or None in dims_of(maps[1]):
-        return None
-    block = op.body.block
+    data, outer, block = op.inputs[0], kinds_of(op).count("p"), op.body.block
     end, join = block.last_op, block.first_op
     if (
         join is None
@@ -90,7 +80,20 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
         data, extend = before_widening(op, data)
     if size < LANES:
         return None
-    return Reduction(data, result, maps[1], shape[:outer], size, join, extend)
+    return Reduction(data, op.outputs[0], op.indexing_maps.data[1].data, shape[:outer], size, join, extend)
+
+
+def reduces_last(op: linalg.GenericOp) -> bool:
+    """Whether the operation reduces one or more last dimensions of contiguous data, each element once, to a contiguous
+    result that is indexed by dimensions."""
+    kinds = kinds_of(op)
+    rank, outer = len(kinds), kinds.count("p")
+    if len(op.inputs) != 1 or len(op.outputs) != 1 or outer == rank or "p" in kinds[outer:]:
+        return False
+    read, written = (map.data for map in op.indexing_maps)
+    if not is_identity(read, rank) or not all(contiguous(value.type) for value in op.operands):
+        return False
+    return not any(uses(written, dim) for dim in range(outer, rank)) and None not in dims_of(written)
 
 
 def before_widening(op: linalg.GenericOp, data: SSAValue) -> tuple[SSAValue, type[Operation] | None]:
@@ -120,20 +123,12 @@ def widening(op: linalg.GenericOp) -> type[Operation] | None:
 def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
     """Return a reduction over the last dimension, `join(result, f(data, index))`, whose values are computed from data
     and the index; None for any other operation."""
-    if len(op.inputs) != 1 or len(op.outputs) != 1 or not LANES <= (shape_of(op.inputs[0]) or (0,))[-1] <= MAPPED:
+    if not reduces_last(op) or kinds_of(op).count("r") != 1:
         return None
-    if isinstance(shape_of(op.inputs[0])[-1], Extent):
+    *outer, size = shape_of(op.inputs[0])
+    if not LANES <= size <= MAPPED or isinstance(size, Extent):
         return None
-    maps = [m.data for m in op.indexing_maps]
-    last = len(op.iterator_types) - 1
-    if kinds_of(op) != "p" * last + "r":
-        return None
-    data, result = op.inputs[0], op.outputs[0]
-    if not is_identity(maps[0], last + 1) or not contiguous(data.type) or not contiguous(result.type):
-        return None
-    if uses(maps[1], last) or None in dims_of(maps[1]):
-        return None
-    block = op.body.block
+    last, block = len(outer), op.body.block
     end = block.last_op
     join = None if end is None else end.operands[0].owner
     if not isinstance(join, IDEMPOTENT) or join.next_op is not end:
@@ -144,8 +139,7 @@ def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
         placed(inner, last) or inner.name.startswith(LIFTED_DIALECTS) for inner in block.ops if inner is not end
     ):
         return None
-    shape = shape_of(data)
-    return Reduction(data, result, maps[1], shape[:-1], shape[-1], join)
+    return Reduction(op.inputs[0], op.outputs[0], op.indexing_maps.data[1].data, tuple(outer), size, join)
 
 
 def placed(op: Operation, dim: int) -> bool:

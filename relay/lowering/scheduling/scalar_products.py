@@ -86,21 +86,12 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         return None if found is None else cls(found.op, found)
 
     @property
-    def conv(self) -> Convolution:
-        """The convolution, or the convolution of one group of channels."""
-        return self.found.conv if self.found.groups is None else self.found.groups.conv
-
-    @property
     def count(self) -> int:
         """The number of convolutions: one for each group of channels."""
         return 1 if self.found.groups is None else self.found.groups.count
 
-    @property
-    def reads(self) -> Sequence[SSAValue]:
-        return [self.conv.data.value, *super().reads]
-
     def decide(self, kernel: Kernel, pick: Picks) -> ScalarProductsSchedule:
-        conv = self.conv
+        conv = self.found.conv
         flat = pick("flat", options := self.found.flat(conv), options[0])
         width = conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns
         run = run_of(conv)
@@ -131,41 +122,38 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         """Whether an instruction that adds two products of codes (Arm's SMLAD) can be used: data and weights are
         contiguous 8-bit codes, and the innermost loop takes a multiple of four steps, because four codes are loaded at
         once as a 32-bit word."""
-        return run_of(self.conv) % 4 == 0 and self.takes_codes
+        return run_of(self.found.conv) % 4 == 0 and self.takes_codes
 
     @property
     def takes_sums(self) -> bool:
         """Whether data and weights are 8-bit codes whose contiguous runs are long enough for vector registers."""
-        return run_of(self.conv) >= SHORTEST and self.takes_codes
+        return run_of(self.found.conv) >= SHORTEST and self.takes_codes
 
     @property
     def takes_codes(self) -> bool:
         """Whether data and weights are contiguous 8-bit codes."""
-        conv = self.conv
+        conv = self.found.conv
         if conv.depthwise or conv.is_float or conv.data.element != i8:
             return False
         return all(fits(kernel.astype(np.int16) - conv.kernel.zero_point) for kernel in self.found.kernels)
-
-    def pads(self, schedule: ScalarProductsSchedule) -> Sequence[SSAValue]:
-        return (self.conv.data.value,) if schedule.band else ()
 
     def emit(self, emission: Emission, schedule: ScalarProductsSchedule) -> None:
         found = self.found
         epilogue = found.start(emission, masks=False)
         if schedule.flat:
             epilogue.flatten_points()
-        padding = emission.prepare_padding(self.conv.data.value, pads=schedule.band)
+        padding = emission.prepare_padding(found.conv.data.value, pads=schedule.band)
         packed = [self.packed(schedule, *each) for each in zip(found.kernels, found.biases, strict=True)]
         if all(map(fits, (one.weights for one in packed))):
             packed = [replace(one, weights=one.weights.astype(np.int8)) for one in packed]
         arguments = found.give(emission, packed)
-        ScalarProductsEmitter(emission.builder, self.conv, self.count, arguments, epilogue, schedule, padding).emit()
+        ScalarProductsEmitter(emission.builder, found.conv, self.count, arguments, epilogue, schedule, padding).emit()
 
     def packed(self, schedule: ScalarProductsSchedule, kernel: Array, bias: Array | None) -> Packed:
         """Return the packed constants of a call, those of all groups concatenated."""
         groups = self.found.groups
         kernels = [kernel] if groups is None else [*groups.kernel_of(kernel)]
-        every = [pack(self.conv, each, schedule) for each in kernels]
+        every = [pack(self.found.conv, each, schedule) for each in kernels]
         return concatenated(every, None if bias is None else [*bias.reshape(self.count, -1)])
 
 

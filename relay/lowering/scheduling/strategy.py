@@ -142,6 +142,19 @@ class Strategy(ABC, Generic[S]):
         """Emit loops for the covered ops, as the schedule says."""
 
 
+@dataclass(frozen=True)
+class Started(Strategy[S]):
+    """A strategy for an op whose sums a fill initializes (`fill`), and the elementwise operation after it (`epilogue`),
+    if there is one."""
+
+    fill: Operation
+    epilogue: linalg.GenericOp | None
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        return (self.fill, self.op, *([] if self.epilogue is None else [self.epilogue]))
+
+
 def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: int, bytes: int = 4) -> int:
     """Return the estimated cycles of a `linalg.generic` over `elements` elements of `bytes` bytes: those of the ops of
     its body, and of the loads and stores of its operands. An instruction processes `lanes` elements, but no more than

@@ -20,7 +20,7 @@ from relay.lowering.scheduling.code_types import code_type
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
 from relay.lowering.scheduling.given_constants import argument_of
 from relay.lowering.scheduling.picks import Picks, Tuples
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, summed_from
+from relay.lowering.scheduling.strategy import Emission, Kernel, Started, summed_from
 from relay.lowering.scheduling.weight_only_kernels import (
     GROUP,
     PRECISE,
@@ -50,7 +50,7 @@ first-level cache of 32 KiB."""
 
 
 @dataclass(frozen=True)
-class WeightOnly(Strategy[WeightOnlySchedule]):
+class WeightOnly(Started[WeightOnlySchedule]):
     """A product with weights of few bits, and the elementwise operation after it. Every call of the kernel passes
     constant weights.
 
@@ -61,8 +61,6 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
 
     record = WeightOnlySchedule
     op: linalg.GenericOp
-    fill: Operation
-    epilogue: linalg.GenericOp | None
     arguments: Sequence[BlockArgument]
     given: Sequence[tuple[Array, Array, Array]]
     type: Attribute
@@ -88,10 +86,6 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         nibbles = kernel.target.nibble_dot is not None
         found = cls(product, op, epilogue, arguments, given, type, kernel.target.dot(GROUP), nibbles)
         return found if found.block % (32 // found.bits) == 0 else None
-
-    @property
-    def covers(self) -> Sequence[Operation]:
-        return (self.fill, self.op, *([] if self.epilogue is None else [self.epilogue]))
 
     @property
     def block(self) -> int:

@@ -32,7 +32,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.reduction import IDEMPOTENT, before_widening, recognise_reduction, widening
 from relay.lowering.scheduling.saturate import EXTENDS
 from relay.lowering.scheduling.sharing import itemsize
-from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, started_by
+from relay.lowering.scheduling.strategy import Emission, Kernel, Started, estimate, started_by
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
 from relay.target import LANES
 
@@ -194,13 +194,12 @@ class WindowsSchedule(OpSchedule):
 
 
 @dataclass(frozen=True)
-class WindowsInRegisters(Strategy[WindowsSchedule]):
+class WindowsInRegisters(Started[WindowsSchedule]):
     """Computes a pooling or window sum, and the elementwise operation after it (the epilogue), if any, in one loop
     nest, which is emitted where the last of these operations was."""
 
     record = WindowsSchedule
     op: linalg.GenericOp
-    fill: linalg.FillOp
     found: Windows
 
     @classmethod
@@ -208,12 +207,7 @@ class WindowsInRegisters(Strategy[WindowsSchedule]):
         found = windows_of(op) if isinstance(op, linalg.FillOp) else None
         if found is None or not isinstance(op, linalg.FillOp) or not runs_of(found, kernel.waiting.get(found.data)):
             return None
-        return cls(found.op, op, found)
-
-    @property
-    def covers(self) -> Sequence[Operation]:
-        epilogue = self.found.epilogue
-        return (self.fill, self.op, *([] if epilogue is None else [epilogue]))
+        return cls(found.op, op, found.epilogue, found)
 
     def decide(self, kernel: Kernel, pick: Picks) -> WindowsSchedule:
         found = self.found
