@@ -22,7 +22,7 @@ from relay.lowering.rescale.device_sums import find_device_sum, rewrite_device_s
 from relay.lowering.rescale.double_products import round_products
 from relay.lowering.rescale.find import find
 from relay.lowering.rescale.forms import channel_operand, drop_unused, erase_scales, rewrite
-from relay.lowering.rescale.high_halves import fits, rewrite_in_halves
+from relay.lowering.rescale.high_halves import find_halves, rewrite_in_halves
 from relay.lowering.rescale.products import fuse_products
 from relay.lowering.rescale.quotients import (
     find_inverse,
@@ -107,9 +107,7 @@ class ExpandApplyScale(TargetPass):
 def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal: bool) -> Counter[str]:
     """Expand every `tosa.apply_scale` of the function to arithmetic; return, for each of `FORMS`, the number of
     channels that are computed in this form. With `literal`, only the form that follows TOSA's definition is used."""
-    toward_zero = target.toward_zero
-    entry = function.body.blocks[0]
-    constants = Emitter(entry, function.location, before=entry.first_op)
+    toward_zero, constants = target.toward_zero, Emitter.at_start(function)
     counts: Counter[str] = Counter()
     if not literal:
         for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
@@ -120,9 +118,9 @@ def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal:
                 counts["f32"] += 1 + len(sum.inner)
                 rewrite_sum(scale, sum, constants, toward_zero == NVVM_TOWARD_ZERO)
     for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
-        if not literal and target.multiplies_high and fits(scale, calls):
+        if not literal and target.multiplies_high and (shifts := find_halves(scale, calls)) is not None:
             counts["i32"] += channels(scale, calls)
-            rewrite_in_halves(scale, constants, calls)
+            rewrite_in_halves(scale, shifts, constants)
             continue
         if not literal and target.multiplies_wide and (wide := find_wide(scale, calls)) is not None:
             counts["i32"] += channels(scale, calls)
@@ -147,8 +145,7 @@ def multiply_by_inverses(function: FuncOp) -> None:
     proved = [quotient for op in divisions if (quotient := find_quotient(op)) is not None]
     inverses = [(op, inverse) for op in divisions if (inverse := find_inverse(op)) is not None]
     if proved or inverses:
-        entry = function.body.blocks[0]
-        constants = Emitter(entry, function.location, before=entry.first_op)
+        constants = Emitter.at_start(function)
         for quotient in proved:
             rewrite_quotient(quotient, constants)
         for op, inverse in inverses:

@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -174,6 +175,12 @@ class Emitter:
         self.location = location
         self.root = self if root is None else root
         self._constants: dict[Attribute, SSAValue] = {}
+
+    @classmethod
+    def at_start(cls, function: FuncOp) -> Emitter:
+        """Return an emitter that inserts ops at the start of a function."""
+        entry = function.body.blocks[0]
+        return cls(entry, function.location, before=entry.first_op)
 
     def at(self, location: LocationAttr) -> Emitter:
         """Return an emitter for the same block and another source location."""

@@ -13,28 +13,6 @@ from relay.lowering.llvm.types import alignment, lanes, memory_type, suffix, typ
 from relay.lowering.shaped import buffer_of, scalar_of, size_of
 
 
-def write_load(w: FunctionWriter, op: Operation) -> None:
-    """Write the load of one element; a boolean is a byte in memory."""
-    assert isinstance(op, memref.LoadOp)
-    element = type_name(op.res.type)
-    at = w.address(op.memref, op.indices)
-    if element == "i1":
-        byte = w.emit(f"load i8, {w.pointer(op.memref)} {at}, align 1")
-        w.define(op.res, f"trunc i8 {byte} to i1")
-    else:
-        w.define(op.res, f"load {element}, {w.pointer(op.memref)} {at}, align {alignment(op.res.type)}")
-
-
-def write_store(w: FunctionWriter, op: Operation) -> None:
-    """Write the store of one element; a boolean is a byte in memory."""
-    assert isinstance(op, memref.StoreOp)
-    value = w.typed(op.value)
-    at = w.address(op.memref, op.indices)
-    if value.startswith("i1 "):
-        value = f"i8 {w.emit(f'zext {value} to i8')}"
-    w.line(f"store {value}, {w.pointer(op.memref)} {at}, align {alignment(op.value.type)}")
-
-
 def write_view(w: FunctionWriter, op: Operation) -> None:
     """Write the address of a byte of the arena."""
     assert isinstance(op, memref.ViewOp)
@@ -72,33 +50,33 @@ def alignment_of(op: Operation, vector: SSAValue) -> int:
     return known.value.data if isinstance(known, IntegerAttr) else alignment(vector.type)
 
 
-def to_memory(w: FunctionWriter, vector: SSAValue) -> tuple[str, str, str]:
-    """Return the type, mangled type and name of a vector as it is stored: booleans as bytes."""
-    type = vector.type
-    if type_name(scalar_of(type)) != "i1":
-        return type_name(type), suffix(type), w.of(vector)
-    bytes = f"<{lanes(type)} x i8>"
-    return bytes, f"v{lanes(type)}i8", w.emit(f"zext {w.typed(vector)} to {bytes}")
+def to_memory(w: FunctionWriter, value: SSAValue) -> tuple[str, str, str]:
+    """Return the type, mangled type and name of a value as it is stored: booleans as bytes."""
+    stored = memory_type(w.type(value))
+    if stored == w.type(value):
+        return stored, suffix(value.type), w.of(value)
+    return stored, f"v{lanes(value.type)}i8", w.emit(f"zext {w.typed(value)} to {stored}")
 
 
-def write_vector_load(w: FunctionWriter, op: Operation) -> None:
-    """Write the load of consecutive elements, aligned like one element or as the attribute `alignment` says."""
+def write_load(w: FunctionWriter, op: Operation) -> None:
+    """Write the load of one element or of consecutive ones, aligned like one element or as the attribute `alignment`
+    says."""
     (base, *indices), (result,) = op.operands, op.results
     at, kind = w.address(base, indices), w.type(result)
     where = f"{w.pointer(base)} {at}, align {alignment_of(op, result)}"
-    if kind.endswith(" i1>"):
-        bytes = f"<{lanes(result.type)} x i8>"
-        w.define(result, f"trunc {bytes} {w.emit(f'load {bytes}, {where}')} to {kind}")
-    else:
+    if (stored := memory_type(kind)) == kind:
         w.define(result, f"load {kind}, {where}")
+    else:
+        w.define(result, f"trunc {stored} {w.emit(f'load {stored}, {where}')} to {kind}")
 
 
-def write_vector_store(w: FunctionWriter, op: Operation) -> None:
-    """Write the store of consecutive elements, aligned like one element or as the attribute `alignment` says."""
-    vector, base, *indices = op.operands
+def write_store(w: FunctionWriter, op: Operation) -> None:
+    """Write the store of one element or of consecutive ones, aligned like one element or as the attribute `alignment`
+    says."""
+    given, base, *indices = op.operands
     at = w.address(base, indices)
-    type, _, value = to_memory(w, vector)
-    w.line(f"store {type} {value}, {w.pointer(base)} {at}, align {alignment_of(op, vector)}")
+    type, _, value = to_memory(w, given)
+    w.line(f"store {type} {value}, {w.pointer(base)} {at}, align {alignment_of(op, given)}")
 
 
 def write_masked_load(w: FunctionWriter, op: Operation) -> None:
@@ -162,8 +140,8 @@ MEMORY: dict[str, Writer] = {
     "memref.expand_shape": write_alias,
     "memref.subview": write_alias,
     "memref.cast": write_alias,
-    "vector.load": write_vector_load,
-    "vector.store": write_vector_store,
+    "vector.load": write_load,
+    "vector.store": write_store,
     "vector.maskedload": write_masked_load,
     "vector.maskedstore": write_masked_store,
 }

@@ -67,9 +67,9 @@ def literal(value: float | int | bool, type: Attribute) -> str:
     return str(int(value))
 
 
-def memory_type(element: str) -> str:
-    """Return the type of an element in memory: booleans are bytes."""
-    return "i8" if element == "i1" else element
+def memory_type(name: str) -> str:
+    """Return the type of a scalar or vector in memory: booleans are bytes."""
+    return "i8" if name == "i1" else name.replace(" x i1>", " x i8>")
 
 
 def alignment(type: Attribute) -> int:

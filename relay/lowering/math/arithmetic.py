@@ -69,18 +69,13 @@ class Arithmetic:
         """Emit `a / b` of floats."""
         return self.add(arith.DivfOp(a, b))
 
-    @property
-    def fuses(self) -> bool:
-        """Whether the target has a fused multiply-add instruction."""
-        return self.target.fuses
-
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """Emit `a * b + c`, rounded once."""
         return self.add(math.FmaOp(a, b, c))
 
     def fused(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """Emit `a * b + c`, rounded once if the target has an instruction for it, else twice."""
-        return self.fma(a, b, c) if self.fuses else self.plus(self.times(a, b), c)
+        return self.fma(a, b, c) if self.target.fuses else self.plus(self.times(a, b), c)
 
     def scaled(self, x: SSAValue, power: SSAValue) -> SSAValue | None:
         """Emit `x * 2^power` of floats, rounded once; return None if no instruction does it."""

@@ -124,7 +124,7 @@ def exp_below(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     result is denormal."""
     one, r = b.number(1.0, e), x
     n, word = rounded(b, x, e, float(1 / LN2))
-    for part in (float(LN2),) if b.fuses else SHORT_LN2:
+    for part in (float(LN2),) if b.target.fuses else SHORT_LN2:
         r = b.fused(n, b.number(-part, e), r)
     y = b.fused(b.fused(b.polynomial(r, EXP_SHORT, e), r, one), r, one)
     scaled = b.scaled(y, n)
@@ -200,7 +200,7 @@ def tanh(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     by a single float for ln(2), and m computed by `polynomial_by_halves`; without fused multiply-adds, that would lose
     too much precision."""
     size, one = b.add(math.AbsFOp(x)), b.number(1.0, e)
-    h, fused = at_most(b, e, size, 20.0), b.fuses and not is_long(e)
+    h, fused = at_most(b, e, size, 20.0), b.target.fuses and not is_long(e)
     n, word = rounded(b, h, e, float(-2 / LN2))
     for part in (float(LN2),) if fused else LONG_LN2 if is_long(e) else SHORT_LN2:
         h = b.fused(n, b.number(part / 2, e), h)

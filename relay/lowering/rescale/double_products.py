@@ -93,8 +93,7 @@ def round_products(function: FuncOp, calls: CallGraph) -> bool:
     integers that gives the same results, if one is found. Return whether any product was replaced."""
     ops = [op for op in function.walk() if isinstance(op, arith.MulfOp)]
     if found := [product for op in ops if (product := find_product(op, calls)) is not None]:
-        entry = function.body.blocks[0]
-        constants = Emitter(entry, function.location, before=entry.first_op)
+        constants = Emitter.at_start(function)
         for product in found:
             rewrite_product(product, constants, calls)
     return bool(found)

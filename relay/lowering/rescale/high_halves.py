@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.dialects.tosa import RoundingMode
 
+from relay.dialects.attributes import Array
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter
@@ -31,26 +32,25 @@ ROUNDED, TRUNCATED, SHIFT = (f"llvm.aarch64.neon.{name}.i32" for name in ("sqrdm
 does."""
 
 
-def fits(op: ApplyScaleOp, calls: CallGraph) -> bool:
-    """Whether AArch64's SQRDMULH or SQDMULH and SRSHL compute exactly the integers of `tosa.apply_scale`, for the
-    multipliers and shifts of every channel and every call of the function."""
+def find_halves(op: ApplyScaleOp, calls: CallGraph) -> Array | None:
+    """Return the shifts of every channel and every call of the function, if AArch64's SQRDMULH or SQDMULH and SRSHL
+    compute exactly the integers of `tosa.apply_scale` for them and the multipliers; else None."""
     multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
     if multipliers is None or shifts is None or op.value.type != i32 or op.multiplier.type != i32:
-        return False
+        return None
     every = np.concatenate(shifts)
     if every.min() < 31 or every.max() > 62 or min(array.min() for array in multipliers) <= -(2**31):
-        return False
+        return None
     same = bool((every == 31).all() or (every > 31).all())
     known = bool((every == every[0]).all()) or exponent_of(op.shift) is not None
-    return known and (same or op.rounding_mode.data == RoundingMode.DOUBLE_ROUND)
+    return every if known and (same or op.rounding_mode.data == RoundingMode.DOUBLE_ROUND) else None
 
 
-def rewrite_in_halves(op: ApplyScaleOp, constants: Emitter, calls: CallGraph) -> None:
-    """%r = tosa.apply_scale %x, %m, %s  =>  srshl(%h + ((%h & 31 - %s) >> 31), 31 - %s), %h = sqrdmulh(%x, %m)"""
-    e, shifts = constants.in_front_of(op), scalars(op.shift, calls)
-    assert shifts is not None
-    every = np.concatenate(shifts)
-    double = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
+def rewrite_in_halves(op: ApplyScaleOp, every: Array, constants: Emitter) -> None:
+    """%r = tosa.apply_scale %x, %m, %s  =>  srshl(%h + ((%h & 31 - %s) >> 31), 31 - %s), %h = sqrdmulh(%x, %m)
+
+    `every`: the shifts of all channels (`find_halves`)."""
+    e, double = constants.in_front_of(op), op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
     product = ROUNDED if double or every[0] == 31 else TRUNCATED
     result = e(CallIntrinsicOp(product, [op.value, op.multiplier], [i32]))
     if bool((every > 31).any()):

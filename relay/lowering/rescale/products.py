@@ -44,8 +44,7 @@ def fuse_products(function: FuncOp) -> None:
     proved to be equal."""
     known = dict[SSAValue, Extent]()
     if found := [op for op in function.walk() if isinstance(op, arith.TruncFOp)]:
-        entry = function.body.blocks[0]
-        constants = Emitter(entry, function.location, before=entry.first_op)
+        constants = Emitter.at_start(function)
         for op in found:
             fuse(op, known, constants)
 

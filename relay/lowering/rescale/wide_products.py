@@ -92,13 +92,8 @@ def added(op: ApplyScaleOp) -> int:
     if op.output.has_one_use():
         user = next(iter(op.output.uses)).operation
         if isinstance(user, arith.AddiOp):
-            return number_of(user.rhs) if user.lhs is op.output else number_of(user.lhs)
+            return int(number(user.rhs if user.lhs is op.output else user.lhs) or 0)
     return 0
-
-
-def number_of(value: SSAValue) -> int:
-    """Return a constant's value, 0 for any other value."""
-    return int(number(value) or 0)
 
 
 def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallGraph, base: int = 0) -> None:
