@@ -42,9 +42,8 @@ class Linear:
 
     def plus(self, other: Linear, factor: int = 1) -> Linear:
         """Return this form plus `factor` times another one."""
-        terms = dict(self.terms)
-        for variable, times in other.terms.items():
-            terms[variable] = terms.get(variable, 0) + factor * times
+        variables = {**self.terms, **other.terms}
+        terms = {each: self.terms.get(each, 0) + factor * other.terms.get(each, 0) for each in variables}
         return Linear(self.constant + factor * other.constant, terms)
 
     def of(self, loop: scf.ForOp) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from operator import mul
 
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
@@ -28,9 +30,7 @@ def coefficients(expression: AffineExpr) -> tuple[dict[int, int], int] | None:
             if left is None or right is None:
                 return None
             if expression.kind is AffineBinaryOpKind.Add:
-                sums = dict(left[0])
-                for dim, factor in right[0].items():
-                    sums[dim] = sums.get(dim, 0) + factor
+                sums = {dim: left[0].get(dim, 0) + right[0].get(dim, 0) for dim in left[0] | right[0]}
                 return sums, left[1] + right[1]
             if expression.kind is AffineBinaryOpKind.Mul and (not left[0] or not right[0]):
                 scaled, factor = (right, left[1]) if not left[0] else (left, right[1])
@@ -52,11 +52,8 @@ def dims_of(map: AffineMap) -> list[int | None]:
 
 def uses(map: AffineMap, dimension: int) -> bool:
     """Whether any result of the map depends on the dimension."""
-    for result in map.results:
-        linear = coefficients(result)
-        if linear is None or linear[0].get(dimension, 0):
-            return True
-    return False
+    found = (coefficients(result) for result in map.results)
+    return any(linear is None or linear[0].get(dimension, 0) != 0 for linear in found)
 
 
 def kinds_of(op: GenericOp) -> str:
@@ -71,7 +68,4 @@ def is_parallel(op: GenericOp) -> bool:
 
 def strides(shape: Sequence[int]) -> list[int]:
     """Return the row-major strides of a shape, in elements."""
-    result = [1] * len(shape)
-    for i in range(len(shape) - 2, -1, -1):
-        result[i] = result[i + 1] * shape[i + 1]
-    return result
+    return list(accumulate(shape[:0:-1], mul, initial=1))[::-1]

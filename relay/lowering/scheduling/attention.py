@@ -25,7 +25,6 @@ from relay.lowering.scheduling.padding import CHUNK, copy_codes
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import Around, TileSchedule, conversion_of, decide_tiles, slack
 from relay.lowering.scheduling.product import Product, ProductEmitter, ProductSchedule, started_product
-from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Scheduled, Strategy, moved
 from relay.lowering.shaped import Extent, at_most, buffer_of, shape_of
@@ -33,17 +32,13 @@ from relay.target import LANES, CpuTarget
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentionSchedule(OpSchedule):
+class AttentionSchedule(InTurnSchedule):
     """The decisions about an attention. `rows`: the queries of a block, whose scores are in scratch memory together;
-    `products`: the micro-kernels of the scores and of the sums of values; `lanes`, `partial` and `saturate`: see
-    `InTurnSchedule`; `masks`: see `pick_masks`."""
+    `products`: the micro-kernels of the scores and of the sums of values; `masks`: see `pick_masks`. The others are
+    those of the row operations."""
 
     strategy = "attention"
-    rows: int
     products: tuple[TileSchedule, ...]
-    lanes: tuple[int, ...]
-    partial: int
-    saturate: bool
     masks: bool
 
 
@@ -64,28 +59,21 @@ class Attention(Strategy[AttentionSchedule]):
         scores = product_of(op, kernel)
         if scores is None:
             return None
-        following = scheduled_after(scores.op)
-        if scores.epilogue is not None and next(following, None) is not scores.epilogue:
-            return None
-        begin = next(following, None)
+        begin = next(scheduled_after(scores.epilogue or scores.op), None)
         rows = None if begin is None else RowsInTurn.match(begin, kernel)
-        if rows is None or rows.chain[0] is not begin:
-            return None
-        for each in rows.chain[1:]:
-            if next(following, None) is not each:
-                return None
-        fill = next(following, None)
+        fill = None if rows is None else next(scheduled_after(rows.chain[-1]), None)
         values = None if fill is None else product_of(fill, kernel)
-        if values is None or fill is None or next(following, None) is not values.op:
-            return None
-        if values.epilogue is not None and next(following, None) is not values.epilogue:
+        if rows is None or fill is None or values is None:
             return None
         found = cls(scores.op, (op, fill), (scores, values), rows)
         return found if found.fits() else None
 
     def fits(self) -> bool:
-        """Whether the row operations work on the rows of the first product, the second product sums their result, and
-        nothing else reads the intermediate buffers."""
+        """Whether nothing is scheduled between the ops, the row operations work on the rows of the first product, the
+        second product sums their result, and nothing else reads the intermediate buffers."""
+        following = scheduled_after(self.op)
+        if any(next(following, None) is not each for each in self.covers[2:]):
+            return False
         scores, values = (product.conv for product in self.products)
         shape = (self.batch, scores.columns, scores.outputs)
         if (*self.rows.outer, self.rows.size) != shape or self.products[1].batch != self.batch:
@@ -180,9 +168,6 @@ class AttentionEmitter:
             ProductEmitter(builder, product, ProductSchedule(**vars(tiles), masks=schedule.masks))
             for product, tiles in zip(attention.products, schedule.products, strict=True)
         ]
-        self.turn = InTurnSchedule(
-            lanes=schedule.lanes, partial=schedule.partial, saturate=schedule.saturate, rows=schedule.rows
-        )
         conv = attention.products[0].conv
         self.count, self.keys = at_most(conv.columns), at_most(conv.outputs)
         self.weights = attention.rows.op.outputs[0]
@@ -259,9 +244,9 @@ class AttentionEmitter:
             kept = {
                 buffer: (room, b.times(b.plus(b.times(head, rows), x), self.keys)) for buffer, room in self.room.items()
             }
-            return Row(b, self.attention.rows, self.turn, [head, b.plus(start, x)], kept)
+            return Row(b, self.attention.rows, self.schedule, [head, b.plus(start, x)], kept)
 
-        emit_stages(b, self.attention.rows, self.turn, count, row_of)
+        emit_stages(b, self.attention.rows, self.schedule, count, row_of)
         self.product(1, head, start, count, self.room[self.weights], b.times(head, rows))
 
     def product(self, number: int, head: Index, start: Index, count: Index, data: SSAValue, row: Index) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 from xdsl.dialects import arith, memref, vector
@@ -28,9 +29,8 @@ from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
 from relay.lowering.scheduling.loops import in_one_loop, parts
-from relay.lowering.scheduling.matmul import Block
 from relay.lowering.scheduling.packed import pack_floats
-from relay.lowering.scheduling.packing import groups_of, run_length
+from relay.lowering.scheduling.packing import Block, groups_of, run_length
 from relay.lowering.scheduling.padding import Padding, is_border
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.plan import LARGEST, STRIDES, problem_of
@@ -219,11 +219,7 @@ class BlockedReductionEmitter:
         tables = self.tables(first, count)
         apart = sharing.of_blocks(self.conv, self.schedule.tile[1], self.epilogue.itemsize)
         for group in groups_of(self.conv.outputs, self.schedule.vectors):
-
-            def body(number: Index, channel: Index, last: Index, vectors: int = group.vectors) -> None:
-                self.block(tables, first, Block(number, channel, vectors, last))
-
-            group.loop(self.b, apart, body)
+            group.loop(self.b, apart, partial(self.block, tables, first))
 
     def tables(self, first: Index, count: int) -> Tables:
         """Emit the tables for the `count` pixels of a strip from `first` on, and return them: where the window of each

@@ -24,7 +24,7 @@ from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.loops import in_one_loop
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
-from relay.lowering.scheduling.packing import Group, OpenGroup, all_groups, run_length
+from relay.lowering.scheduling.packing import Block, Group, OpenGroup, all_groups, run_length
 from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import MATRIX, TileSchedule, extension_of, kernel_offset, takes_unsigned
 from relay.lowering.shaped import Extent, at_most, buffer_of, vector_of
@@ -35,17 +35,6 @@ FLIP = -0x7F7F7F80
 
 Tile = Callable[[Sequence[Index], Index, int], None]
 """Emits a tile: takes the indices of a row of the result, the tile's first pixel in it, and its number of pixels."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """A block of output channels inside a loop over blocks: its number, its first channel, the number of its vectors
-    of 16 channels, and `last`, the number of channels in its last vector."""
-
-    number: Index
-    channel: Index
-    vectors: int
-    last: Index
 
 
 @dataclass(frozen=True)
@@ -125,7 +114,7 @@ class MatmulEmitter:
         """Loop over blocks of channels."""
         inside, width = self.schedule.channels_inside, self.schedule.vectors * LANES
         apart = None if inside else sharing.of_blocks(self.conv, width, self.epilogue.itemsize)
-        group.loop(self.b, apart, lambda number, channel, last: body(Block(number, channel, group.vectors, last)))
+        group.loop(self.b, apart, body)
 
     @property
     def only_row(self) -> bool:

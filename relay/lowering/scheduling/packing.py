@@ -27,6 +27,17 @@ def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
+class Block:
+    """A block of output channels inside a loop over blocks: its number, its first channel, the number of its vectors
+    of 16 channels, and `last`, the number of channels in its last vector."""
+
+    number: Index
+    channel: Index
+    vectors: int
+    last: Index
+
+
+@dataclass(frozen=True)
 class Group:
     """Consecutive blocks of output channels of equal size: `count` blocks, of which `first` is the number of the first.
     Each has `vectors` vectors of 16 channels, the last one with `last` channels; block n starts at channel
@@ -38,12 +49,11 @@ class Group:
     width: int
     last: int
 
-    def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Index, Index, Index], None]) -> None:
-        """Emit a loop over these blocks of channels, which all have the same size. `body` takes a block's number, its
-        first channel, and the number of channels in its last vector. `apart` describes the data that cores transfer if
-        they share the loop, from which the cost of threads is estimated."""
+    def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Block], None]) -> None:
+        """Emit a loop of `body` over these blocks of channels, which all have the same size. `apart` describes the data
+        that cores transfer if they share the loop, from which the cost of threads is estimated."""
         with b.loop(self.first, self.first + self.count, independent=True, apart=apart) as (number, _):
-            body(number, b.times(number, self.width), self.last)
+            body(Block(number, b.times(number, self.width), self.vectors, self.last))
 
 
 def groups_of(outputs: int, vectors: int) -> list[Group]:
@@ -136,16 +146,16 @@ class OpenGroup:
     most: int
     last: Index | None = None
 
-    def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Index, Index, Index], None]) -> None:
-        """Emit `body` for each block of channels. Its arguments are the block's number (0 for the block of one partial
-        vector), its first channel, and the number of channels in its last vector. `apart`: the attribute that says
-        what cores transfer if they share the loop (see `sharing.traffic`)."""
+    def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Block], None]) -> None:
+        """Emit `body` for each block of channels; the number of the block of one partial vector is 0. `apart`: the
+        attribute that says what cores transfer if they share the loop (see `sharing.traffic`)."""
         if self.last is not None:
             last = self.last
-            when(b, below(b, 0, last), lambda: body(0, self.first, last))
+            when(b, below(b, 0, last), lambda: body(Block(0, self.first, 1, last)))
             return
         with b.loop(0, self.count, independent=True, apart=apart, turns=self.most) as (number, _):
-            body(number, b.plus(self.first, b.times(number, self.vectors * LANES)), LANES)
+            first = b.plus(self.first, b.times(number, self.vectors * LANES))
+            body(Block(number, first, self.vectors, LANES))
 
 
 def all_groups(b: LoopBuilder, outputs: int, vectors: int) -> Sequence[Group | OpenGroup]:

@@ -25,7 +25,7 @@ from relay.lowering.scheduling.contraction import Convolution, Operand, match_pr
 from relay.lowering.scheduling.contractions import emit_data
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, operations_of, pick_masks
 from relay.lowering.scheduling.matmul import Place
-from relay.lowering.scheduling.packing import all_groups
+from relay.lowering.scheduling.packing import Block, all_groups
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import (
     MATRIX,
@@ -172,7 +172,7 @@ class ProductEmitter:
         """Emit code that packs the second matrix of product `number` of the batch, block of columns by block, into the
         buffer that the micro-kernel reads."""
         for group in all_groups(self.b, self.conv.outputs, self.schedule.vectors):
-            group.loop(self.b, None, partial(self.pack, number, group.vectors))
+            group.loop(self.b, None, partial(self.pack, number))
 
     def constants(self) -> list[SSAValue]:
         """Return the micro-kernel's operands other than the data."""
@@ -201,52 +201,49 @@ class ProductEmitter:
                 b.store(b.constant(value, i8), buffer, [k])
         return buffer
 
-    def pack(self, number: Index, vectors: int, block: Index, first: Index, last: Index) -> None:
+    def pack(self, number: Index, block: Block) -> None:
         """Pack a block of columns of matrix `number` as [steps][vectors][16 columns][group].
 
-        The last vector has `last` columns; the products of the lanes beyond are never stored. The rows of the last step
-        that exceed the matrix are zeros.
+        The products of the lanes beyond the last vector's columns are never stored. The rows of the last step that
+        exceed the matrix are zeros.
         """
         b, channels = self.b, self.conv.channels
-        start = b.plus(b.times(number, self.size), b.times(first, self.steps * self.group))
+        start = b.plus(b.times(number, self.size), b.times(block.channel, self.steps * self.group))
+        pack = partial(self.pack_step, number, block, start)
         if isinstance(channels, Extent):
             end = b.length(channels)
             steps, left = quotient(b, end, self.group), remainder(b, end, self.group)
             with b.loop(0, steps, independent=True) as (step, _):
-                self.pack_step(number, first, start, vectors, last, step, self.group)
+                pack(step, self.group)
             for count in range(1, self.group):
-                tail = partial(self.pack_step, number, first, start, vectors, last, steps, count)
-                when(b, b.compare(b.index(left), "eq", b.index(count)), tail)
-            self.start(number, first, start, vectors)
+                when(b, b.compare(b.index(left), "eq", b.index(count)), partial(pack, steps, count))
+            self.start(number, block, start)
             return
         whole, rest = divmod(channels, self.group)
         with b.loop(0, whole - self.left, independent=True) as (step, _):
-            self.pack_step(number, first, start, vectors, last, step, self.group)
+            pack(step, self.group)
         if self.left:
-            self.pack_row(number, first, start, vectors, last, whole)
+            self.pack_row(number, block, start, whole)
         if rest:
-            self.pack_step(number, first, start, vectors, last, whole, rest)
-        self.start(number, first, start, vectors)
+            pack(whole, rest)
+        self.start(number, block, start)
 
-    def pack_row(self, number: Index, first: Index, start: Index, vectors: int, last: Index, whole: int) -> None:
+    def pack_row(self, number: Index, block: Block, start: Index, whole: int) -> None:
         """Pack the part of the second matrix that is multiplied by the last row of a tile register, which overlaps the
         row before it (see `packing.rows_of_codes`). Steps of the reduction (4 codes each) that both rows contain become
         zeros; the last `self.left` steps, which end at step `whole`, follow."""
-        b, size = self.b, vectors * LANES * self.group
+        b, size = self.b, block.vectors * LANES * self.group
         begin, ahead = whole - self.left, self.steps - whole
         with b.loop(0, ahead * size, LANES * self.group) as (at, _):
             zeros = vector_constant(b, 0, i8, LANES * self.group)
             b.vector_store(zeros, self.packed, [b.plus(b.plus(start, begin * size), at)])
         with b.loop(begin, whole, independent=True) as (step, _):
-            self.pack_step(number, first, b.plus(start, ahead * size), vectors, last, step, self.group)
+            self.pack_step(number, block, b.plus(start, ahead * size), step, self.group)
 
-    def pack_step(
-        self, number: Index, first: Index, start: Index, vectors: int, last: Index, step: Index, count: int
-    ) -> None:
+    def pack_step(self, number: Index, block: Block, start: Index, step: Index, count: int) -> None:
         """Pack the `count` rows of the second matrix that step `step` of the reduction multiplies, of one block of
-        columns. `number`: the matrix in the batch; `first`: the block's first column; `start`: the block's offset in
-        the packed buffer; `last`: the number of columns in the last of its `vectors` vectors."""
-        b, group = self.b, self.group
+        columns. `number`: the matrix in the batch; `start`: the block's offset in the packed buffer."""
+        b, group, first, vectors, last = self.b, self.group, block.channel, block.vectors, block.last
         target = b.plus(start, b.times(step, vectors * LANES * group))
         if self.product.turned:
             with b.loop(0, b.plus(last, (vectors - 1) * LANES)) as (lane, _):
@@ -341,11 +338,11 @@ class ProductEmitter:
             return codes
         return b.add(arith.XOrIOp(codes, constant(-128, i8))).result
 
-    def start(self, number: Index, first: Index, packed: Index, vectors: int) -> None:
+    def start(self, number: Index, block: Block, packed: Index) -> None:
         """Store the initial accumulators of a block of columns: `-za * sum(b - zb)`, where b is the column of the
         second matrix and za and zb are the zero points of the two matrices; 0 if za is 0 or is subtracted elsewhere."""
-        b, conv = self.b, self.conv
-        at = b.plus(b.times(number, self.width), first)
+        b, conv, vectors = self.b, self.conv, block.vectors
+        at = b.plus(b.times(number, self.width), block.channel)
         zero = vector_constant(b, 0, conv.accumulator, LANES)
         values = [zero] * vectors
         offset = zero_points.plus(b, conv.data, data_offset(conv, self.schedule))

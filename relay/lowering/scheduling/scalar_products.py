@@ -95,8 +95,9 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         flat = pick("flat", options := self.found.flat(conv), options[0])
         width = conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns
         run = run_of(conv)
-        sums = pick.may("sums", kernel.target.adds_products and self.takes_sums)
-        pairs = pick.may("pairs", kernel.target.has("dsp") and self.takes_pairs and not sums)
+        sums = pick.may("sums", kernel.target.adds_products and run >= SHORTEST and self.takes_codes)
+        # four codes are loaded at once as a 32-bit word
+        pairs = pick.may("pairs", kernel.target.has("dsp") and run % 4 == 0 and self.takes_codes and not sums)
         pixels, outputs = pick(
             "tile",
             Tuples(range(1, LARGEST + 1), range(1, 2 if conv.depthwise else LARGEST + 1)),
@@ -116,18 +117,6 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         padding = kernel.waiting.get(conv.data.value)
         pick.may("band", not flat and padding is not None and padding.of_image)
         return pick.schedule(ScalarProductsSchedule, cycles, why, steps=steps)
-
-    @property
-    def takes_pairs(self) -> bool:
-        """Whether an instruction that adds two products of codes (Arm's SMLAD) can be used: data and weights are
-        contiguous 8-bit codes, and the innermost loop takes a multiple of four steps, because four codes are loaded at
-        once as a 32-bit word."""
-        return run_of(self.found.conv) % 4 == 0 and self.takes_codes
-
-    @property
-    def takes_sums(self) -> bool:
-        """Whether data and weights are 8-bit codes whose contiguous runs are long enough for vector registers."""
-        return run_of(self.found.conv) >= SHORTEST and self.takes_codes
 
     @property
     def takes_codes(self) -> bool:

@@ -20,9 +20,9 @@ from relay.dialects.amx import WORD, TileLoadOp, TileMulIOp, TileStoreOp, TileTy
 from relay.lowering.builder import Index
 from relay.lowering.indices import binary
 from relay.lowering.scheduling.loops import parts
-from relay.lowering.scheduling.matmul import Block, MatmulEmitter
+from relay.lowering.scheduling.matmul import MatmulEmitter
 from relay.lowering.scheduling.packed_store import GROUP
-from relay.lowering.scheduling.packing import run_length
+from relay.lowering.scheduling.packing import Block, run_length
 from relay.lowering.scheduling.plan import MATRIX, TileSchedule, tile_rows
 from relay.lowering.scheduling.tiles import firsts
 from relay.lowering.shaped import is_buffer
