@@ -162,15 +162,13 @@ class FunctionBufferizer:
             op = holder
         return op
 
-    def insert(self, op: Operation) -> SSAValue | None:
+    def insert(self, op: Operation) -> None:
         op.location = self.at.location
         self.block.insert_op_before(op, self.at)
-        return op.results[0] if op.results else None
 
     def value(self, op: Operation) -> SSAValue:
-        result = self.insert(op)
-        assert result is not None
-        return result
+        self.insert(op)
+        return op.results[0]
 
     # Buffers of results
 
@@ -197,9 +195,7 @@ class FunctionBufferizer:
     def fresh(self, value: SSAValue) -> SSAValue:
         """Return the buffer in which a tensor must be computed because a later op stores it there; a new buffer if
         no later op does."""
-        if (known := self.destination.get(value)) is not None:
-            return known
-        return self.allocate(value)
+        return self.destination.get(value) or self.allocate(value)
 
     def allocate(self, value: SSAValue) -> SSAValue:
         """Allocate a buffer for a tensor."""
@@ -246,8 +242,6 @@ class FunctionBufferizer:
                 new = read_only_buffer(op)
                 self.block.insert_op_after(new, op)
                 self.buffers[op.result] = new.results[0]
-            case tensor.EmptyOp():
-                pass
             case linalg.FillOp() if op.results:
                 self.convert_fill(op)
             case linalg.GenericOp() if op.results:
@@ -272,7 +266,7 @@ class FunctionBufferizer:
                 self.convert_while(op)
             case tensor.ExtractOp():
                 Rewriter.replace_op(op, [], [self.value(memref.LoadOp.get(self.held(op.tensor), list(op.indices)))])
-            case func.ReturnOp() | scf.YieldOp() | scf.ConditionOp():
+            case tensor.EmptyOp() | func.ReturnOp() | scf.YieldOp() | scf.ConditionOp():
                 pass
             case _:
                 if any(is_tensor(v.type) for v in (*op.operands, *op.results)):

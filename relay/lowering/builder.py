@@ -11,7 +11,6 @@ from xdsl.dialects import arith, func, llvm, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
-    ArrayAttr,
     BoolAttr,
     DenseArrayBase,
     DictionaryAttr,
@@ -37,7 +36,17 @@ from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import dtype_of, ints, scalar_attr
 from relay.dialects.op import created
 from relay.lowering.dot_products import DotProduct, HalfProduct, MatrixProduct, NibbleProduct, declared
-from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, is_vector, memref_type, scalar_of, vector_of
+from relay.lowering.shaped import (
+    Extent,
+    buffer_of,
+    elements,
+    grouped,
+    is_buffer,
+    is_vector,
+    memref_type,
+    scalar_of,
+    vector_of,
+)
 
 INDEX = IndexType()
 
@@ -240,7 +249,7 @@ class LoopBuilder:
             return buffer
         result = memref_type(type.element_type, elements(dims))
         if not dims:
-            properties = {"reassociation": ArrayAttr([]), "static_output_shape": ints([1])}
+            properties = {"reassociation": grouped([]), "static_output_shape": ints([1])}
             return self.add(created(memref.ExpandShapeOp, [buffer], [result], properties)).results[0]
         return self._collapse(buffer, result, [range(len(dims))])
 
@@ -253,15 +262,14 @@ class LoopBuilder:
 
     def _collapse(self, buffer: SSAValue, result: Attribute, groups: Sequence[Sequence[int]]) -> SSAValue:
         """Return a view in which groups of dimensions are merged."""
-        named = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])
-        return self.add(created(memref.CollapseShapeOp, [buffer], [result], {"reassociation": named})).results[0]
+        properties = {"reassociation": grouped(groups)}
+        return self.add(created(memref.CollapseShapeOp, [buffer], [result], properties)).results[0]
 
     def view(self, buffer: SSAValue, shape: Sequence[int]) -> SSAValue:
         """Return a view of the elements, in order, in another shape."""
         flat = self.flatten(buffer)
-        groups = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in range(len(shape))])])
         type = memref_type(buffer_of(buffer).element_type, *shape)
-        properties = {"reassociation": groups, "static_output_shape": ints(shape)}
+        properties = {"reassociation": grouped([range(len(shape))]), "static_output_shape": ints(shape)}
         return self.add(created(memref.ExpandShapeOp, [flat], [type], properties)).results[0]
 
     def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import llvmlite
@@ -38,7 +38,6 @@ Job = tuple[str, Machine, int]
 LLVM_LOCK = threading.RLock()
 """The lock that lets one thread at a time call LLVM. `os.fork` acquires it first: only the forking thread exists in the
 child process, so LLVM's data would stay inconsistent there if another thread were inside LLVM."""
-_READY: list[bool] = []
 
 
 def is_linked(target: Target) -> bool:
@@ -131,12 +130,11 @@ def _optimised(text: str, machine: Machine, level: int) -> llvm.ModuleRef:
     return module
 
 
+@cache
 def _start() -> None:
     with LLVM_LOCK:
-        if not _READY:
-            llvm.initialize_native_target()
-            llvm.initialize_native_asmprinter()
-            _READY.append(True)
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
 
 
 def _created(machine: Machine, level: int) -> llvm.TargetMachine:

@@ -20,12 +20,9 @@ from relay.passes import Pass
 
 SUMS = ("arith.addi", "arith.addf")
 ELEMENTWISE: dict[str, type[Operation]] = {
-    "arith.addf": linalg.AddOp,
-    "arith.addi": linalg.AddOp,
-    "arith.subf": linalg.SubOp,
-    "arith.subi": linalg.SubOp,
-    "arith.mulf": linalg.MulOp,
-    "arith.muli": linalg.MulOp,
+    f"arith.{kind.name.removeprefix('linalg.')}{letter}": kind
+    for kind in (linalg.AddOp, linalg.SubOp, linalg.MulOp)
+    for letter in "fi"
 }
 """The named ops for a single op on two tensors of one type."""
 POOLS = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from itertools import dropwhile
 from math import prod
 from typing import NoReturn, TypeGuard, get_args
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, VectorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import dtype_of
@@ -77,12 +79,8 @@ def elements(shape: tuple[int, ...]) -> int:
 def leads(shape: tuple[int, ...]) -> bool:
     """Whether all elements of a buffer are contiguous in memory, although it is allocated for the largest possible
     sizes: all sizes before one that is known only at run time are 1."""
-    behind = False
-    for size in shape:
-        if behind and isinstance(size, Extent):
-            return False
-        behind = behind or size != 1
-    return True
+    inner = dropwhile(lambda size: size == 1, shape)
+    return not any(isinstance(size, Extent) for size in [*inner][1:])
 
 
 @cache
@@ -95,6 +93,11 @@ def vector_of(element: Attribute, lanes: int) -> Vector:
 def memref_type(element: Attribute, *shape: int) -> Buffer:
     """Return the type of a memref without a layout, cached."""
     return MemRefType(element, shape)
+
+
+def grouped(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
+    """Return the property `reassociation` of ops that collapse or expand groups of dimensions."""
+    return ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])
 
 
 def is_buffer(type: Attribute) -> TypeGuard[Buffer]:

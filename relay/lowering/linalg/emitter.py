@@ -12,7 +12,6 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     AnyFloat,
-    ArrayAttr,
     BytesAttr,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -35,6 +34,7 @@ from xdsl.utils.hints import isa
 from relay.dialects.attributes import INLINE_BYTES, Array, dtype_of, elements, scalar_attr
 from relay.dialects.element_types import StoredType, converted, is_extended, is_narrow, ranked_type, storage_type
 from relay.dialects.op import created
+from relay.lowering.shaped import grouped
 
 INDEX = IndexType()
 PARALLEL, REDUCTION = IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()
@@ -309,10 +309,10 @@ class Emitter:
 
     def collapse(self, value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> SSAValue:
         type = TensorType(element(value), shape)
-        return self(created(tensor.CollapseShapeOp, [value], [type], {"reassociation": attribute(groups)}))
+        return self(created(tensor.CollapseShapeOp, [value], [type], {"reassociation": grouped(groups)}))
 
     def expand(self, value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> SSAValue:
-        return self(tensor.ExpandShapeOp(value, [], attribute(groups), shape, TensorType(element(value), shape)))
+        return self(tensor.ExpandShapeOp(value, [], grouped(groups), shape, TensorType(element(value), shape)))
 
     # Scalars
 
@@ -355,8 +355,3 @@ def reassociation(low: Sequence[int], high: Sequence[int]) -> list[list[int]] | 
     if groups:
         groups[-1] += rest
     return groups
-
-
-def attribute(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
-    """Return the property `reassociation` of `tensor.collapse_shape` and `tensor.expand_shape`."""
-    return ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])

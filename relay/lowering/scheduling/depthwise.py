@@ -23,6 +23,7 @@ from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
+from relay.lowering.scheduling.loops import parts
 from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import initial_accumulator, padded
 from relay.lowering.scheduling.picks import Picks
@@ -119,15 +120,11 @@ class DepthwiseEmitter:
 
     def emit(self) -> None:
         conv, b = self.conv, self.b
-        whole = conv.outputs // LANES * LANES
-        spans = [(0, whole, LANES)] if whole else []
-        if conv.outputs % LANES:
-            spans.append((whole, whole + 1, conv.outputs % LANES))
         apart = sharing.of_blocks(conv, LANES, self.epilogue.itemsize)
-        for start, stop, lanes in spans:
+        for start, count, lanes in parts(conv.outputs, LANES):
             with (
                 b.loop(0, conv.images, independent=True) as (image, _),
-                b.loop(start, stop, LANES, independent=True, apart=apart) as (channel, _),
+                b.loop(start, start + count * LANES, LANES, independent=True, apart=apart) as (channel, _),
                 b.loop(0, conv.out_rows, independent=True) as (y, _),
                 b.loop(0, conv.out_columns) as (x, _),
             ):

@@ -92,10 +92,9 @@ class LookupVectors(Strategy[LookupSchedule]):
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        found = recognise_lookup(op) if isinstance(op, linalg.GenericOp) else None
-        if found is None or not isinstance(op, linalg.GenericOp) or not tables_of(kernel.target):
+        if not isinstance(op, linalg.GenericOp) or (found := recognise_lookup(op)) is None:
             return None
-        return cls(op, found) if elements(shape_of(found.result)) >= PIECE else None
+        return cls(op, found) if tables_of(kernel.target) and elements(shape_of(found.result)) >= PIECE else None
 
     def decide(self, kernel: Kernel, pick: Picks) -> LookupSchedule:
         every = tuple(kind.__name__.lower() for kind in tables_of(kernel.target))

@@ -109,10 +109,9 @@ class Squares(Strategy[TransposeSchedule]):
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        found = recognise_transpose(op) if isinstance(op, linalg.GenericOp) else None
-        if found is None or not isinstance(op, linalg.GenericOp) or square_of(found, kernel.target) is None:
+        if not isinstance(op, linalg.GenericOp) or (found := recognise_transpose(op)) is None:
             return None
-        return cls(op, found)
+        return None if square_of(found, kernel.target) is None else cls(op, found)
 
     def decide(self, kernel: Kernel, pick: Picks) -> TransposeSchedule:
         found, best = self.found, square_of(self.found, kernel.target)

@@ -76,11 +76,10 @@ class WeightOnly(Started[WeightOnlySchedule]):
         arguments = [each for each in found if each is not None and kernel.given.constant(each)]
         if len(arguments) < 3:
             return None
-        columns = [
+        codes, scales, zeros = (
             [array.reshape(shape_of(value)) for array in kernel.given.arrays_of(argument)]
             for argument, value in zip(arguments, product.inputs[1:], strict=True)
-        ]
-        codes, scales, zeros = columns
+        )
         given = [(c.view(np.uint8), s, z.view(np.uint8)) for c, s, z in zip(codes, scales, zeros, strict=True)]
         epilogue = epilogue_of(product.outputs[0], op, product)
         nibbles = kernel.target.nibble_dot is not None
