@@ -14,6 +14,7 @@ from xdsl.utils.hints import isa
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, int_values
+from relay.dialects.element_types import bits_of
 from relay.dialects.op import shape, tensor
 from relay.lowering.linalg.division import quotient_of_floats
 from relay.lowering.linalg.emitter import (
@@ -79,7 +80,7 @@ def average_operands(e: Emitter, op: Operation, operands: Sequence[SSAValue]) ->
     windows overlap the border."""
     assert isinstance(op, relay.AvgPoolBase)
     type = tensor(op.data).element_type
-    accumulator = type if isinstance(type, AnyFloat) else wide(type)
+    accumulator = type if isinstance(type, AnyFloat) else i32 if bits_of(type) <= 16 else i64
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         if isinstance(type, AnyFloat):
@@ -94,12 +95,6 @@ def average_operands(e: Emitter, op: Operation, operands: Sequence[SSAValue]) ->
         width = len(dims(total))
         result.append((counts, axes(width, *range(1, width - 1))))
     return result
-
-
-def wide(type: Attribute) -> IntegerType:
-    """Return the type in which the sum of a window of codes of this type fits."""
-    assert isa(type, IntegerType)
-    return i32 if type.width.data <= 16 else i64
 
 
 def cells(op: relay.AvgPoolBase) -> Array:

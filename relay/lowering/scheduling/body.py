@@ -64,7 +64,8 @@ class Lifter:
     def splat(self, op: arith.ConstantOp) -> SSAValue:
         """Return a constant as a vector, which is defined once at the start of the function."""
         if (known := self.constants.get(op)) is None:
-            self.constants[op] = known = splat_constant(self.builder, op, self.lanes)
+            value = to_numpy(op.value).tolist()
+            self.constants[op] = known = vector_constant(self.builder, value, op.result.type, self.lanes)
         return known
 
     def spread(self, value: SSAValue, owner: Operation) -> SSAValue:
@@ -146,14 +147,8 @@ class Lifter:
         return b.joined(parts)
 
 
-def splat_constant(builder: LoopBuilder, op: arith.ConstantOp, lanes: int) -> SSAValue:
-    """Return `arith.constant dense<value>` with the value of `op` in every lane, at the start of the function."""
-    number = to_numpy(op.value)
-    return vector_constant(builder, number.tolist(), op.result.type, lanes)
-
-
 def vector_constant(builder: LoopBuilder, value: float | int | bool, element: Attribute, lanes: int) -> SSAValue:
-    """Return a vector with `value` in every lane."""
+    """Return `arith.constant dense<value>` with `value` in every lane, at the start of the function."""
     return builder.constant_attr(dense_vector([value] * lanes, element), vector_of(element, lanes))
 
 

@@ -107,39 +107,22 @@ def in_vectors(
     """Run the body with the positions and widths of vectors that cover a row of `size` elements: as many of each width
     as fit into the rest. If elements remain, a vector of at most `overlap` elements ends with the row and overlaps the
     one before it. `before` is called in front of the loop over each width. `at_least`: a row of a size known only at
-    run time has at least as many elements as an overlapping vector."""
-    if isinstance(size, Extent) or not isinstance(size, int):
-        in_vectors_of_any(
-            b, size, widths, body, overlap=overlap, independent=independent, before=before, at_least=at_least
-        )
+    run time has at least as many elements as an overlapping vector. Raises UnknownSize if no width covers the rest of
+    such a row."""
+    if isinstance(size, int) and not isinstance(size, Extent):
+        start = 0
+        for lanes in widths:
+            end = start + (size - start) // lanes * lanes
+            if start < end:
+                if before is not None:
+                    before(lanes)
+                with b.loop(start, end, lanes, independent=independent) as (k, _):
+                    body(k, lanes)
+            start = end
+            if start < size and 1 < lanes <= min(overlap, size):
+                body(size - lanes, lanes)
+                return
         return
-    start = 0
-    for lanes in widths:
-        end = start + (size - start) // lanes * lanes
-        if start < end:
-            if before is not None:
-                before(lanes)
-            with b.loop(start, end, lanes, independent=independent) as (k, _):
-                body(k, lanes)
-        start = end
-        if start < size and 1 < lanes <= min(overlap, size):
-            body(size - lanes, lanes)
-            return
-
-
-def in_vectors_of_any(
-    b: LoopBuilder,
-    size: Index,
-    widths: Sequence[int],
-    body: Callable[[Index, int], None],
-    *,
-    overlap: int,
-    independent: bool,
-    before: Callable[[int], None] | None,
-    at_least: bool,
-) -> None:
-    """Run the body as `in_vectors` does, for a size known only at run time. Raises UnknownSize if no width covers the
-    rest."""
     factor, start, end = (size.factor, 0, b.length(size)) if isinstance(size, Extent) else (1, 0, size)
     for lanes in widths:
         if before is not None:
@@ -154,7 +137,7 @@ def in_vectors_of_any(
         start = stop
         if 1 < lanes <= overlap:
             if widths[-1] != 1 and not at_least:
-                break
+                raise UnknownSize("schedule", "no narrower vectors take what is left of a row")
 
             def last(lanes: int = lanes, stop: Index = stop) -> None:
                 when(b, below(b, stop, end), lambda: body(minus(b, end, lanes), lanes))
@@ -168,6 +151,3 @@ def in_vectors_of_any(
             else:
                 when(b, below(b, end, lanes), few, last)
             return
-    else:
-        return
-    raise UnknownSize("schedule", "no narrower vectors take what is left of a row")

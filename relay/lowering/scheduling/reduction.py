@@ -295,8 +295,7 @@ class Row:
         values = self.extended(b.vector_load(self.data, [b.plus(self.start, first)], LANES))
         if isinstance(self.reduction.join, IDEMPOTENT):
             return values
-        truth = last_lanes(b, count)
-        return b.select(truth, values, vector_constant(b, 0, self.element, LANES))
+        return b.select(last_lanes(b, count), values, vector_constant(b, 0, self.element, LANES))
 
     def emit_mapped(self, body: Block) -> None:
         """Emit a reduction of values that the body computes; the last vector may overlap the one before it."""
