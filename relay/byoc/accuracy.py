@@ -12,6 +12,7 @@ error exceeds the width of the op's clamp, so after some convolutions the bound 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from math import inf
 from typing import Any
 
@@ -156,10 +157,7 @@ def unknown(offs: Sequence[Off]) -> Off:
 
 
 def largest(offs: Sequence[Off]) -> Off:
-    found = np.zeros(())
-    for off in offs:
-        found = np.maximum(found, off)
-    return found
+    return reduce(np.maximum, offs, np.zeros(()))
 
 
 def widest(offs: Sequence[Off]) -> Off:

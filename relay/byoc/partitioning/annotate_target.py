@@ -89,18 +89,14 @@ def surround(op: Operation, compiler: StringAttr) -> None:
     operands: list[SSAValue] = []
     for value in op.operands:
         if not isinstance(value.owner, ConstantOp):
-            begin = byoc.CompilerBeginOp.create(
-                operands=[value], result_types=[value.type], properties={"compiler": compiler}, location=op.location
-            )
+            begin = byoc.CompilerBeginOp.make([value], {"compiler": compiler}, like=op)
             block.insert_op_before(begin, op)
             value = begin.result
         operands.append(value)
     op.operands = operands
     for result in op.results:
         if result.uses.get_length():
-            end = byoc.CompilerEndOp.create(
-                operands=[result], result_types=[result.type], properties={"compiler": compiler}, location=op.location
-            )
+            end = byoc.CompilerEndOp.make([result], {"compiler": compiler}, like=op)
             block.insert_op_after(end, op)
             end.result.name_hint = result.name_hint
             result.replace_uses_with_if(end.result, lambda use, end=end: use.operation is not end)

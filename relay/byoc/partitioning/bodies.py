@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
 
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -12,14 +13,17 @@ from relay.byoc.partitioning.scope import eligible
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
 
+Kind = TypeVar("Kind", bound=byoc.Body)
+
 
 def enclose(
-    kind: Callable[[Sequence[SSAValue], Sequence[Attribute], Region], byoc.Body],
+    kind: type[Kind],
     members: Sequence[Operation],
-    constants: Collection[Operation] | None,
-) -> byoc.Body:
-    """Move these ops of one block, in this order, into the body of a new op, with copies of the given constants (None:
-    of all that they use).
+    properties: Mapping[str, Attribute],
+    constants: Collection[Operation] | None = None,
+) -> Kind:
+    """Move these ops of one block, in this order, into the body of a new op with these properties, with copies of the
+    given constants (None: of all that they use).
 
     The new op's operands are the values from outside, in the order of their first use; its results are those used
     outside. It has the location of the last op, and is not yet inserted: it belongs where the last op was.
@@ -45,8 +49,13 @@ def enclose(
     block.add_ops(members)
     end = byoc.YieldOp.create(operands=outputs)
     block.add_op(end)
-    body = kind(inputs, [value.type for value in outputs], Region(block))
-    body.location = members[-1].location
+    body = kind.create(
+        operands=inputs,
+        result_types=[value.type for value in outputs],
+        properties=dict(properties),
+        regions=[Region(block)],
+        location=members[-1].location,
+    )
     inside.add(end)
     for old, new in zip(outputs, body.results, strict=True):
         new.name_hint = old.name_hint
@@ -58,29 +67,6 @@ def results_used_outside(members: Sequence[Operation]) -> list[OpResult]:
     """The results of the ops that other ops use, in order."""
     inside = set(members)
     return [r for op in members for r in op.results if any(use.operation not in inside for use in r.uses)]
-
-
-def region(members: Sequence[Operation], compiler: Attribute) -> byoc.RegionOp:
-    """Enclose these ops in a `byoc.region`, with its own copy of every constant."""
-
-    def make(inputs: Sequence[SSAValue], types: Sequence[Attribute], body: Region) -> byoc.Body:
-        properties = {"compiler": compiler}
-        return byoc.RegionOp.create(operands=inputs, result_types=types, properties=properties, regions=[body])
-
-    found = enclose(make, members, None)
-    assert isinstance(found, byoc.RegionOp)
-    return found
-
-
-def composite(
-    members: Sequence[Operation], constants: Collection[Operation], properties: Mapping[str, Attribute]
-) -> byoc.Body:
-    """Enclose these ops in a `byoc.composite`, with its own copies of the given constants."""
-
-    def make(inputs: Sequence[SSAValue], types: Sequence[Attribute], body: Region) -> byoc.Body:
-        return byoc.CompositeOp.create(operands=inputs, result_types=types, properties=dict(properties), regions=[body])
-
-    return enclose(make, members, constants)
 
 
 def inline(body: byoc.Body) -> None:
@@ -101,10 +87,10 @@ def inline(body: byoc.Body) -> None:
     Rewriter.erase_op(body)
 
 
-def inline_composites(block: Block) -> None:
-    """Replace every composite of the block by its ops."""
+def inline_all(block: Block, kind: type[byoc.Body]) -> None:
+    """Replace every op of this kind (composites, or regions) in the block by its ops."""
     for op in list(block.ops):
-        if isinstance(op, byoc.CompositeOp):
+        if isinstance(op, kind):
             inline(op)
 
 

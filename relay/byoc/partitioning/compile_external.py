@@ -19,7 +19,7 @@ from relay.artifact import CompiledFunction
 from relay.byoc import accuracy, registry
 from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
 from relay.byoc.guard import asked
-from relay.byoc.partitioning.bodies import inline_composites
+from relay.byoc.partitioning.bodies import inline_all
 from relay.byoc.partitioning.inline_partitions import inline_calls
 from relay.byoc.partitioning.records import keep_operators, keep_refusals, restore
 from relay.byoc.partitioning.refusals import refuse
@@ -183,7 +183,7 @@ def give_back(module: ModuleOp, function: FuncOp, made: Refusal | FuncOp) -> Non
     for holder in functions(module):
         for block in list(blocks(holder)):
             inline_calls(block, {name: made})
-            inline_composites(block)
+            inline_all(block, byoc.CompositeOp)
     keep_refusals(module)
     Rewriter.erase_op(function)
 

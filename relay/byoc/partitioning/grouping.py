@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from relay.byoc.partitioning import bodies
-from relay.byoc.partitioning.scope import captured, eligible, holder, source
+from relay.byoc.partitioning.scope import captured, eligible, source
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
@@ -84,7 +84,7 @@ class Grouping:
         for user, op in enumerate(self.ops):
             for value in captured(op):
                 owner = source(value).owner
-                producer = holder(owner, self.block) if isinstance(owner, Operation) else None
+                producer = self.block.find_ancestor_op_in_block(owner) if isinstance(owner, Operation) else None
                 if producer is None or producer is op:
                     continue
                 self._edge(self.number[producer], user)
@@ -177,7 +177,7 @@ class Grouping:
                 order += ops
         end = self.block.last_op
         for position, ops in regions:
-            order[position] = bodies.region(ops, self.labels[ops[0]])
+            order[position] = bodies.enclose(byoc.RegionOp, ops, {"compiler": self.labels[ops[0]]})
         for op in list(self.block.ops):
             op.detach()
         self.block.add_ops([*order, end] if end is not None and end not in order else order)

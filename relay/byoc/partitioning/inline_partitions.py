@@ -15,10 +15,11 @@ from xdsl.traits import IsTerminator, is_side_effect_free
 from relay.byoc.partitioning import bodies
 from relay.byoc.partitioning.records import REFUSALS
 from relay.byoc.partitioning.refusals import TARGETS, forget
-from relay.byoc.partitioning.scope import blocks, captured, functions, holder, partitioned, symbols
+from relay.byoc.partitioning.scope import blocks, captured, functions, partitioned
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
+from relay.module import IRModule
 from relay.passes import Pass
 from relay.transforms.topological_order import topological_order
 
@@ -41,7 +42,7 @@ class InlinePartitions(Pass):
     why = "returns all functions of external compilers to the host"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        external = {name: function for name, function in symbols(op).items() if partitioned(function)}
+        external = {name: function for name, function in IRModule(op).functions.items() if partitioned(function)}
         for name, function in external.items():
             if not function.body.blocks:
                 hint = "run inline-partitions before compile-external"
@@ -49,9 +50,9 @@ class InlinePartitions(Pass):
         for function in functions(op):
             for block in list(blocks(function)):
                 inline_calls(block, external)
-                inline_regions(block)
+                bodies.inline_all(block, byoc.RegionOp)
                 bodies.drop_boundaries(block)
-                bodies.inline_composites(block)
+                bodies.inline_all(block, byoc.CompositeOp)
                 share_constants(block)
                 restore_order(block)
             forget(function)
@@ -77,13 +78,6 @@ def inline_calls(block: Block, external: dict[str, FuncOp]) -> None:
             else:
                 block.insert_op_before(op.clone(known), call)
         Rewriter.erase_op(call)
-
-
-def inline_regions(block: Block) -> None:
-    """Replace regions by their ops."""
-    for op in list(block.ops):
-        if isinstance(op, byoc.RegionOp):
-            bodies.inline(op)
 
 
 def share_constants(block: Block) -> None:
@@ -135,7 +129,7 @@ def sorted_ops(block: Block, ops: list[Operation]) -> list[Operation]:
     last: Operation | None = None
     for op in ops:
         owners = [value.owner for value in captured(op) if isinstance(value.owner, Operation)]
-        producers = [holder(owner, block) for owner in owners]
+        producers = [block.find_ancestor_op_in_block(owner) for owner in owners]
         if not is_side_effect_free(op):
             producers.append(last)
             last = op

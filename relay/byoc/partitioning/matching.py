@@ -57,14 +57,11 @@ def merge(block: Block, found: Sequence[tuple[Entry, Match]], compiler: str) -> 
     """Replace each match by a composite at the position of its last op."""
     for entry, match in found:
         following = match.root.next_op
-        made = bodies.composite(
-            match.ops,
-            match.constants,
-            {
-                "composite": StringAttr(f"{compiler}.{entry.name}"),
-                "partitioned_from_pattern": StringAttr("".join(f"{short(op.name)}_" for op in match.ops)),
-            },
-        )
+        properties = {
+            "composite": StringAttr(f"{compiler}.{entry.name}"),
+            "partitioned_from_pattern": StringAttr("".join(f"{short(op.name)}_" for op in match.ops)),
+        }
+        made = bodies.enclose(byoc.CompositeOp, match.ops, properties, match.constants)
         if following is None:
             block.add_op(made)
         else:

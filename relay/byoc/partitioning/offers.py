@@ -17,7 +17,7 @@ from relay.byoc.guard import AUTHORS, asked, estimate, verdict
 from relay.byoc.partitioning.scope import COMPILER, opened
 from relay.dialects import byoc, qnn
 from relay.dialects.attributes import WeightAttr
-from relay.dialects.op import DYNAMIC, is_tensor
+from relay.dialects.op import DYNAMIC, is_tensor, tensor
 from relay.errors import Malformed, Unsupported
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
     compiler cannot read; None if it can."""
     if not all(is_tensor(value.type) for value in (*op.operands, *op.results)):
         return Refusal("it takes or gives a scalar of control flow, no tensor")
-    if dynamic(op):
+    if any(DYNAMIC in tensor(value).get_shape() for value in (*op.operands, *op.results)):
         return Refusal("a size of it is not known: give the model's inputs static shapes")
     for name in ("data_layout", "out_layout", "layout"):
         attr = op.properties.get(name)
@@ -108,11 +108,6 @@ def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
         if any(isinstance(attr, WeightAttr) and attr.array.ndim > 1 for attr in op.properties.values()):
             return Refusal("its parameters are in packed form")
     return None
-
-
-def dynamic(op: Operation) -> bool:
-    """Whether a size of an operand or result is unknown."""
-    return any(is_tensor(value.type) and DYNAMIC in value.type.get_shape() for value in (*op.operands, *op.results))
 
 
 class Compilers:

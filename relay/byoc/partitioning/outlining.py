@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay.byoc.partitioning.refusals import forget
 from relay.byoc.partitioning.scope import COMPILER, SYMBOL
@@ -83,7 +83,7 @@ def inputs(region: byoc.RegionOp, hoist: bool) -> list[SSAValue]:
             argument.replace_all_uses_with(known[value])
         elif isinstance(value.owner, ConstantOp) and argument.uses.get_length():
             copy = value.owner.clone()
-            block.insert_op_before(copy, first(block))
+            Rewriter.insert_op(copy, InsertPoint.at_start(block))
             argument.replace_all_uses_with(copy.result)
         elif argument.uses.get_length():
             known[value] = argument
@@ -102,12 +102,6 @@ def inputs(region: byoc.RegionOp, hoist: bool) -> list[SSAValue]:
         op.result.replace_all_uses_with(hoisted[key])
         Rewriter.erase_op(op)
     return list(known)
-
-
-def first(block: Block) -> Operation:
-    """The block's first op, which must exist."""
-    assert block.first_op is not None
-    return block.first_op
 
 
 def lift(block: Block) -> None:

@@ -15,10 +15,11 @@ from relay.byoc.partitioning import bodies, records
 from relay.byoc.partitioning.grouping import Grouping
 from relay.byoc.partitioning.outlining import outline
 from relay.byoc.partitioning.refusals import asked
-from relay.byoc.partitioning.scope import CONSTANTS, blocks, functions, symbols
+from relay.byoc.partitioning.scope import CONSTANTS, blocks, functions
 from relay.dialects import byoc
 from relay.dialects.relay import ConstantOp
 from relay.errors import InvalidArgument
+from relay.module import IRModule
 from relay.passes import Pass
 from relay.transforms.dead_ops import erase_dead
 
@@ -81,9 +82,9 @@ class PartitionGraph(Pass):
             grouping.emit()
         regions: list[byoc.RegionOp] = []
         for block in blocks(function):
-            bodies.inline_composites(block)
+            bodies.inline_all(block, byoc.CompositeOp)
             regions += [inner for inner in block.ops if isinstance(inner, byoc.RegionOp)]
-        taken, k = symbols(module), 0
+        taken, k = IRModule(module).functions, 0
         for region in regions:
             while (name := f"{self.mod_name}_{region.compiler.data}_{function.sym_name.data}_{k}") in taken:
                 k += 1

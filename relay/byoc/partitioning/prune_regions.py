@@ -71,8 +71,5 @@ class PruneRegions(Pass):
 
 def release(region: byoc.RegionOp) -> None:
     """Replace a region by its ops, and its composites by theirs."""
-    inner = list(region.body.block.ops)
+    bodies.inline_all(region.body.block, byoc.CompositeOp)
     bodies.inline(region)
-    for op in inner:
-        if isinstance(op, byoc.CompositeOp):
-            bodies.inline(op)

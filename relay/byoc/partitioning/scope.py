@@ -35,11 +35,6 @@ def functions(module: ModuleOp) -> list[FuncOp]:
     return [function for function in found if function.body.blocks and not partitioned(function)]
 
 
-def symbols(module: ModuleOp) -> dict[str, FuncOp]:
-    """All functions of the module by name."""
-    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-
-
 def blocks(op: Operation) -> Iterator[Block]:
     """Every block inside the op, including those of control flow, but not those of regions and composites."""
     for region in op.regions:
@@ -88,14 +83,6 @@ def captured(op: Operation) -> Iterator[SSAValue]:
     """The operands of the op and of all ops inside it."""
     for inner in op.walk():
         yield from inner.operands
-
-
-def holder(op: Operation, block: Block) -> Operation | None:
-    """The op of the block that is or contains this op; None if it is not in the block."""
-    found: Operation | None = op
-    while found is not None and found.parent is not block:
-        found = found.parent_op()
-    return found
 
 
 def annotated(op: Operation) -> bool:
