@@ -67,6 +67,10 @@ class LibraryCompiler(Compiler, ABC):
         wanted = (self.only,) if isinstance(self.only, str) else self.only
         object.__setattr__(self, "only", tuple(map(resolve, wanted)))
 
+    def params(self) -> dict[str, Array]:
+        """The parameters that are passed to the loader."""
+        return {}
+
     @abstractmethod
     def reason(self, ops: Sequence[Operation]) -> str | None:
         """The reason why these ops (constants excluded) are not taken as one kernel; None if they are."""

@@ -221,6 +221,17 @@ def codes(scale: Attribute, zero_point: Attribute) -> Codes:
     return Codes(float(to_numpy(scale).astype(np.float32).reshape(())), int(to_numpy(zero_point).reshape(())))
 
 
+def codes_of(op: Operation, *names: str) -> tuple[Codes, ...]:
+    """The quantization parameters that the op's properties `NAME_scale` and `NAME_zero_point` give, for each name."""
+    return tuple(codes(getattr(op, f"{name}_scale"), getattr(op, f"{name}_zero_point")) for name in names)
+
+
+def parts_of(op: qnn.ConcatenateOp) -> list[tuple[SSAValue, Codes]]:
+    """The concatenated values, each with its quantization parameters."""
+    rows = zip(op.inputs, to_numpy(op.input_scales), to_numpy(op.input_zero_points), strict=True)
+    return [(value, Codes(float(scale), int(zero_point))) for value, scale, zero_point in rows]
+
+
 Bounds = tuple[float | None, float | None]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.quantized import dtype
 from relay.byoc.regions import constant_of
@@ -25,6 +25,25 @@ def type_refusal(op: Operation, *allowed: str) -> str | None:
         if dtype(value).name not in allowed:
             return f"it computes with {dtype(value)}"
     return None
+
+
+def axes_refusal(values: Sequence[SSAValue], most: int) -> str | None:
+    """The reason why an op is not supported, if one of its values has more than `most` axes; else None."""
+    return f"it has more than {most} axes" if any(rank(value) > most for value in values) else None
+
+
+def element_refusal(value: SSAValue, doing: str, *allowed: str) -> str | None:
+    """The reason why an op is not supported that, for example, compares values (`doing`): their element type is not one
+    of those named; else None."""
+    return None if dtype(value).name in allowed else f"it {doing} {dtype(value)}"
+
+
+def divisor_refusal(op: relay.BinaryOp) -> str | None:
+    """The reason why an integer division is not supported: a library fails at a divisor of 0, where relay gives 0. None
+    for floats, and for a constant without zeros."""
+    divisor = constant_of(op.rhs)
+    known = dtype(op.rhs).kind == "f" or (divisor is not None and divisor.all())
+    return None if known else "its divisor may be 0"
 
 
 def scale_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:

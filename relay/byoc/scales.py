@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from relay.byoc.quantized import CODE_TYPES, Codes, codes
+from relay.byoc.quantized import CODE_TYPES, Codes, codes, codes_of, parts_of
 from relay.byoc.regions import Region
 from relay.dialects import qnn
 from relay.dialects.attributes import dtype_of, to_numpy
@@ -39,24 +39,14 @@ def declared(op: Operation) -> Mapping[SSAValue, Codes]:
         case qnn.DequantizeOp() if to_numpy(op.scale).size == 1:
             return {op.input: codes(op.scale, op.zero_point)}
         case qnn.QnnBinaryOp():
-            return {
-                op.lhs: codes(op.lhs_scale, op.lhs_zero_point),
-                op.rhs: codes(op.rhs_scale, op.rhs_zero_point),
-                op.result: codes(op.output_scale, op.output_zero_point),
-            }
+            return dict(zip((op.lhs, op.rhs, op.result), codes_of(op, "lhs", "rhs", "output"), strict=True))
         case qnn.MeanOp() | qnn.QnnUnaryOp():
-            return {
-                op.input: codes(op.input_scale, op.input_zero_point),
-                op.result: codes(op.output_scale, op.output_zero_point),
-            }
+            return dict(zip((op.input, op.result), codes_of(op, "input", "output"), strict=True))
         case qnn.SoftmaxOp():
             lowest = 0 if dtype_of(op.result.type.element_type).kind == "u" else -128
             return {op.result: Codes(1 / 256, lowest)}
         case qnn.ConcatenateOp():
-            scales, zero_points = to_numpy(op.input_scales), to_numpy(op.input_zero_points)
-            rows = zip(op.inputs, scales, zero_points, strict=True)
-            parts: dict[SSAValue, Codes] = {value: Codes(float(scale), int(zero)) for value, scale, zero in rows}
-            return parts | {op.result: codes(op.output_scale, op.output_zero_point)}
+            return dict([*parts_of(op), (op.result, codes(op.output_scale, op.output_zero_point))])
         case _:
             return {}
 

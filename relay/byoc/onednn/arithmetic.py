@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 from relay.byoc import rescaling
 from relay.byoc.kernels import Row
 from relay.byoc.onednn.program import Scaling, Step, Tensor
-from relay.byoc.onednn.writer import Post, Writer, clipped, limits, reals, scaling, type_refusal
-from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes, dtype
+from relay.byoc.onednn.writer import Post, Writer, clipped, limits, reals, scaling, type_refusal, window_options
+from relay.byoc.quantized import CODE_TYPES, Codes, Window, clip_bounds, code_bounds, codes, codes_of, dtype
 from relay.byoc.refusals import CODES, FLOAT, scale_refusal
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
@@ -92,18 +92,10 @@ def sum_refusal(op: qnn.QnnBinaryOp) -> str | None:
     return found or rescaling.binary_refusal(op)
 
 
-def sides(op: qnn.QnnBinaryOp) -> tuple[Codes, Codes, Codes]:
-    return (
-        codes(op.lhs_scale, op.lhs_zero_point),
-        codes(op.rhs_scale, op.rhs_zero_point),
-        codes(op.output_scale, op.output_zero_point),
-    )
-
-
 def write_sum(writer: Writer, op: qnn.AddOp | qnn.SubtractOp) -> None:
     """Generate `lhs_scale * lhs +- rhs_scale * rhs` of the quantized values. The contribution of the zero points is one
     constant, added afterwards."""
-    left, right, target = sides(op)
+    left, right, target = codes_of(op, "lhs", "rhs", "output")
     result = writer.define(op.result)
     sign, algorithm = (-1.0, "sub") if isinstance(op, qnn.SubtractOp) else (1.0, "add")
     moved = target.zero_point - (left.scale * left.zero_point + sign * right.scale * right.zero_point) / target.scale
@@ -118,7 +110,7 @@ def write_sum(writer: Writer, op: qnn.AddOp | qnn.SubtractOp) -> None:
 
 def write_product(writer: Writer, op: qnn.MulOp) -> None:
     """Generate a quantized product, computed in floats."""
-    left, right, target = sides(op)
+    left, right, target = codes_of(op, "lhs", "rhs", "output")
     result = writer.temporary(shape(op.result), FLOAT)
     first, second, _ = pair(writer.real(op.lhs, left), writer.real(op.rhs, right), result)
     writer.emit(Step("binary", (first, second), result, "mul", post=clipped(reals(code_bounds(op), target))))
@@ -144,7 +136,7 @@ def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
 
 
 def write_requantize(writer: Writer, op: qnn.RequantizeOp) -> None:
-    source, target = codes(op.input_scale, op.input_zero_point), codes(op.output_scale, op.output_zero_point)
+    source, target = codes_of(op, "input", "output")
     bounds = code_bounds(op)
     if bounds == (None, None):
         scalings = {"src": scaling(source), "dst": scaling(target)}
@@ -157,10 +149,10 @@ def write_requantize(writer: Writer, op: qnn.RequantizeOp) -> None:
 
 def code_curve(algorithm: str) -> Row[Writer]:
     def write(writer: Writer, op: qnn.QnnUnaryOp) -> None:
-        real = writer.real(op.input, codes(op.input_scale, op.input_zero_point))
+        source, target = codes_of(op, "input", "output")
         result = writer.temporary(shape(op.input), FLOAT)
-        eltwise(writer, algorithm, real, result)
-        writer.coded(result, op.result, codes(op.output_scale, op.output_zero_point))
+        eltwise(writer, algorithm, writer.real(op.input, source), result)
+        writer.coded(result, op.result, target)
 
     return Row(lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op), write)
 
@@ -193,9 +185,8 @@ def reduce(writer: Writer, algorithm: str, source: Tensor, axes: Sequence[int], 
     if view.shape == source.shape:
         writer.reorder(source, view)
     elif algorithm == "reduce_mean" and tuple(axes) == (1, 2) and len(source.shape) == 4:
-        sizes = source.shape[1:3]
-        zeros = (0, 0)
-        options = {"strides": sizes, "kernel": sizes, "dilations": zeros, "before": zeros, "after": zeros}
+        _, height, width, _ = source.shape
+        options = window_options(Window((height, width), (height, width)), kernel=(height, width))
         writer.emit(Step("pooling", (writer.image(source),), writer.image(view), "pool_avg", options=options))
     else:
         writer.emit(Step("reduction", (source,), view, algorithm))
@@ -215,15 +206,12 @@ def write_float_mean(writer: Writer, ops: Sequence[Operation]) -> None:
     reduce(writer, "reduce_mean", writer.read(total.input), total.axes(), result)
 
 
-def mean_refusal(op: qnn.MeanOp) -> str | None:
-    return type_refusal(op, *CODES) or rescaling.mean_refusal(op)
-
-
 def write_mean(writer: Writer, op: qnn.MeanOp) -> None:
-    real = writer.real(op.input, codes(op.input_scale, op.input_zero_point))
+    source, target = codes_of(op, "input", "output")
+    real = writer.real(op.input, source)
     total = writer.temporary(shape(op.result), FLOAT)
     reduce(writer, "reduce_mean", real, op.axes(), total)
-    writer.coded(total, op.result, codes(op.output_scale, op.output_zero_point))
+    writer.coded(total, op.result, target)
 
 
 def maximum_refusal(op: relay.BinaryOp) -> str | None:
@@ -258,7 +246,7 @@ ROWS: dict[type[Operation], Row[Writer]] = {
     qnn.AddOp: Row(sum_refusal, write_sum),
     qnn.SubtractOp: Row(sum_refusal, write_sum),
     qnn.MulOp: Row(sum_refusal, write_product),
-    qnn.MeanOp: Row(mean_refusal, write_mean),
+    qnn.MeanOp: Row(lambda op: type_refusal(op, *CODES) or rescaling.mean_refusal(op), write_mean),
     qnn.SoftmaxOp: Row(lambda op: type_refusal(op, *CODES) or rescaling.softmax_refusal(op), write_softmax),
     qnn.SigmoidOp: code_curve("logistic"),
     qnn.TanhOp: code_curve("tanh"),

@@ -7,8 +7,8 @@ from xdsl.ir import Operation
 
 from relay.byoc.kernels import Row
 from relay.byoc.onednn.program import Step, Tensor
-from relay.byoc.onednn.writer import Writer, scaling, type_refusal
-from relay.byoc.quantized import Codes, codes, pool_window
+from relay.byoc.onednn.writer import Writer, scaling, type_refusal, window_options
+from relay.byoc.quantized import codes, parts_of, pool_window
 from relay.byoc.refusals import CODES, FLOAT
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import int_values, to_numpy
@@ -20,14 +20,7 @@ MOVED = (FLOAT, "int32", *CODES)
 def pool(algorithm: str) -> Row[Writer]:
     def write(writer: Writer, op: relay.Pool2dOp) -> None:
         window = pool_window(op)
-        top, left, bottom, right = window.padding
-        options = {
-            "strides": window.strides,
-            "kernel": window.size,
-            "dilations": (0, 0),
-            "before": (top, left),
-            "after": (bottom, right),
-        }
+        options = window_options(window, kernel=window.size)
         source, result = writer.image(writer.read(op.data)), writer.image(writer.define(op.result))
         writer.emit(Step("pooling", (source,), result, algorithm, options=options))
 
@@ -91,9 +84,8 @@ def join(writer: Writer, op: relay.ConcatenateOp | qnn.ConcatenateOp, parts: lis
 
 def write_rescaled_concatenation(writer: Writer, op: qnn.ConcatenateOp) -> None:
     target, parts = codes(op.output_scale, op.output_zero_point), list[Tensor]()
-    rows = zip(op.inputs, to_numpy(op.input_scales), to_numpy(op.input_zero_points), strict=True)
-    for value, scale, zero_point in rows:
-        source, part = Codes(float(scale), int(zero_point)), writer.read(value)
+    for value, source in parts_of(op):
+        part = writer.read(value)
         if source != target:
             rescaled = writer.temporary(part.shape, part.dtype)
             writer.reorder(part, rescaled, {"src": scaling(source), "dst": scaling(target)})

@@ -8,7 +8,7 @@ import numpy as np
 
 from relay.byoc import rescaling
 from relay.byoc.onednn.program import Array, Scaling, Step, Tensor
-from relay.byoc.onednn.writer import Post, Writer, clipped, reals, scaling
+from relay.byoc.onednn.writer import Post, Writer, clipped, reals, scaling, window_options
 from relay.byoc.quantized import Codes, Product, Quantization, Window, dtype
 from relay.byoc.refusals import CODES, FLOAT
 from relay.dialects.attributes import Array as Numbers
@@ -36,13 +36,7 @@ def write(writer: Writer, product: Product) -> None:
 
 
 def _convolution(writer: Writer, product: Product, window: Window) -> None:
-    top, left, bottom, right = window.padding
-    options = {
-        "strides": window.strides,
-        "dilations": tuple(d - 1 for d in window.dilation),
-        "before": (top, left),
-        "after": (bottom, right),
-    }
+    options = window_options(window)
     if product.quantization is not None and writer.saturates:
         _wide_convolution(writer, product, product.quantization, options)
         return

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from relay.byoc import refusals
 from relay.byoc.onednn.program import Program, Scaling, Step, Tensor
-from relay.byoc.quantized import Bounds, Codes, dtype
+from relay.byoc.quantized import Bounds, Codes, Window, dtype
 from relay.byoc.refusals import FLOAT
 from relay.byoc.regions import Region, Values
 from relay.dialects.attributes import Array
-from relay.dialects.op import rank, shape
+from relay.dialects.op import shape
 
 LARGEST = float(np.finfo(np.float32).max)
 TO_FIRST = (0, 3, 1, 2)
@@ -26,12 +27,7 @@ Post = tuple[tuple[str, float, float], ...]
 def type_refusal(op: Operation, *allowed: str) -> str | None:
     """The reason why an op is not supported, if an operand or result has none of the allowed types or too many axes;
     else None."""
-    for value in (*op.operands, *op.results):
-        if dtype(value).name not in allowed:
-            return f"it computes with {dtype(value)}"
-        if rank(value) > MOST_AXES:
-            return f"it has more than {MOST_AXES} axes"
-    return None
+    return refusals.type_refusal(op, *allowed) or refusals.axes_refusal((*op.operands, *op.results), MOST_AXES)
 
 
 def limits(bounds: Bounds) -> tuple[float, float]:
@@ -52,6 +48,14 @@ def reals(bounds: Bounds, codes: Codes) -> Bounds:
 
 def scaling(codes: Codes) -> Scaling:
     return Scaling((codes.scale,), codes.zero_point)
+
+
+def window_options(window: Window, **kernel: Sequence[int]) -> dict[str, Sequence[int]]:
+    """A primitive's options for this window; `kernel` is its size for primitives that have no weights."""
+    top, left, bottom, right = window.padding
+    dilations = tuple(d - 1 for d in window.dilation)
+    ends = {"dilations": dilations, "before": (top, left), "after": (bottom, right)}
+    return {"strides": window.strides, **kernel, **ends}
 
 
 class Writer:

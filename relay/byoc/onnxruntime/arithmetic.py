@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from onnx import helper
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from relay.byoc import rescaling
 from relay.byoc.kernels import Row, never
 from relay.byoc.onnxruntime.graph import CONTRIB, INT8, Graph
 from relay.byoc.onnxruntime.products import clamped
-from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes, dtype
-from relay.byoc.refusals import CODES, FLOAT, scale_refusal, type_refusal
+from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes, codes_of, dtype
+from relay.byoc.refusals import CODES, FLOAT, divisor_refusal, element_refusal, scale_refusal, type_refusal
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
@@ -63,12 +63,9 @@ def compared(kind: str) -> Row[Graph]:
 def nonzero(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
     """The reason why an integer division is not supported: ONNX Runtime stops the process at a divisor of 0, relay
     gives 0."""
-    if dtype(op.rhs).kind == "f":
-        return None
-    if isinstance(op, relay.FloorDivideOp):
+    if isinstance(op, relay.FloorDivideOp) and dtype(op.rhs).kind != "f":
         return f"it floors quotients of {dtype(op.rhs)}"
-    divisor = constant_of(op.rhs)
-    return "its divisor may be 0" if divisor is None or not divisor.all() else None
+    return divisor_refusal(op)
 
 
 def extreme(kind: str) -> Callable[[Graph, relay.BinaryOp], None]:
@@ -106,21 +103,15 @@ def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
     return type_refusal(op, *CODES) or layout_refusal(op) or rescaling.binary_refusal(op)
 
 
-def operands(op: qnn.QnnBinaryOp) -> tuple[tuple[SSAValue, Codes], tuple[SSAValue, Codes], Codes]:
-    """Both operands with their quantization, and the quantization of the result."""
-    left, right = codes(op.lhs_scale, op.lhs_zero_point), codes(op.rhs_scale, op.rhs_zero_point)
-    return (op.lhs, left), (op.rhs, right), codes(op.output_scale, op.output_zero_point)
-
-
 def binary(kind: str) -> Row[Graph]:
     """The table row for `qnn.add` or `qnn.mul`: the reasons to refuse such an op, and the function that writes it as
     ONNX Runtime's `kind`, QLinearAdd or QLinearMul."""
 
     def write(graph: Graph, op: qnn.QnnBinaryOp) -> None:
-        *sides, target = operands(op)
+        *sources, target = codes_of(op, "lhs", "rhs", "output")
         first, type = graph.layout(op.lhs, op.rhs), dtype(op.result)
         inputs: list[str] = []
-        for value, source in sides:
+        for value, source in zip((op.lhs, op.rhs), sources, strict=True):
             inputs += [graph.broadcast(value, rank(op.result), first), *graph.quantization(source, type)]
         name = graph.node(kind, [*inputs, *graph.quantization(target, type)], CONTRIB)
         graph.define(op.result, clamped(graph, name, *code_bounds(op), type), first)
@@ -129,23 +120,24 @@ def binary(kind: str) -> Row[Graph]:
 
 
 def write_subtract(graph: Graph, op: qnn.SubtractOp) -> None:
-    *sides, target = operands(op)
+    *sources, target = codes_of(op, "lhs", "rhs", "output")
     first, type = graph.layout(op.lhs, op.rhs), dtype(op.result)
-    reals = [real(graph, graph.broadcast(value, rank(op.result), first), source, type) for value, source in sides]
+    names = [graph.broadcast(value, rank(op.result), first) for value in (op.lhs, op.rhs)]
+    reals = [real(graph, name, source, type) for name, source in zip(names, sources, strict=True)]
     graph.define(op.result, coded(graph, graph.node("Sub", reals), target, type, code_bounds(op)), first)
 
 
 def write_sigmoid(graph: Graph, op: qnn.SigmoidOp) -> None:
     first, type = graph.layout(op.input), dtype(op.input)
-    source, target = codes(op.input_scale, op.input_zero_point), codes(op.output_scale, op.output_zero_point)
+    source, target = codes_of(op, "input", "output")
     inputs = [graph.read(op.input, first), *graph.quantization(source, type), *graph.quantization(target, type)]
     graph.define(op.result, graph.node("QLinearSigmoid", inputs, CONTRIB), first)
 
 
 def write_tanh(graph: Graph, op: qnn.TanhOp) -> None:
     first, type = graph.layout(op.input), dtype(op.input)
-    name = real(graph, graph.read(op.input, first), codes(op.input_scale, op.input_zero_point), type)
-    target = codes(op.output_scale, op.output_zero_point)
+    source, target = codes_of(op, "input", "output")
+    name = real(graph, graph.read(op.input, first), source, type)
     graph.define(op.result, coded(graph, graph.node("Tanh", [name]), target, type), first)
 
 
@@ -195,8 +187,8 @@ def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
 
 def write_requantize(graph: Graph, op: qnn.RequantizeOp) -> None:
     first = graph.layout(op.input)
-    name = real(graph, graph.read(op.input, first), codes(op.input_scale, op.input_zero_point), dtype(op.input))
-    target = codes(op.output_scale, op.output_zero_point)
+    source, target = codes_of(op, "input", "output")
+    name = real(graph, graph.read(op.input, first), source, dtype(op.input))
     graph.define(op.result, coded(graph, name, target, dtype(op.result), code_bounds(op)), first)
 
 
@@ -205,14 +197,9 @@ def reduced(graph: Graph, kind: str, op: relay.ReduceOp | qnn.MeanOp, name: str)
     return graph.node(kind, [name, graph.integers(op.axes())], keepdims=keep, noop_with_empty_axes=1)
 
 
-def mean_refusal(op: qnn.MeanOp) -> str | None:
-    return type_refusal(op, *CODES) or rescaling.mean_refusal(op)
-
-
 def write_mean(graph: Graph, op: qnn.MeanOp) -> None:
     """Generate a quantized mean: QLinearGlobalAveragePool over height and width, else a mean in floats."""
-    type, source = dtype(op.input), codes(op.input_scale, op.input_zero_point)
-    target = codes(op.output_scale, op.output_zero_point)
+    type, (source, target) = dtype(op.input), codes_of(op, "input", "output")
     if op.axes() == (1, 2) and rank(op.input) == 4:
         scales = [*graph.quantization(source, type), *graph.quantization(target, type)]
         data = graph.read(op.input, first=True)
@@ -253,10 +240,7 @@ def position(kind: str) -> Row[Graph]:
         name = graph.node(kind, [graph.read(op.input)], axis=axis, keepdims=op.keepdims.value.data and 1)
         graph.define(op.result, name if dtype(op.result) == np.int64 else cast(graph, name, dtype(op.result)))
 
-    def refusal(op: relay.ArgOp) -> str | None:
-        return None if dtype(op.input).name in (FLOAT, *CODES, "int32") else f"it compares {dtype(op.input)}"
-
-    return Row(refusal, write)
+    return Row(lambda op: element_refusal(op.input, "compares", FLOAT, *CODES, "int32"), write)
 
 
 def write_clip(graph: Graph, op: relay.ClipOp) -> None:
@@ -282,12 +266,6 @@ def write_cast(graph: Graph, op: relay.CastOp) -> None:
     graph.define(op.result, graph.unsigned(name) if dtype(op.result) == INT8 else name, first)
 
 
-def where_refusal(op: relay.WhereOp) -> str | None:
-    if dtype(op.result).name not in NUMBERS:
-        return f"it selects {dtype(op.result)}"
-    return layout_refusal(op)
-
-
 def reciprocal_root(graph: Graph, names: list[str]) -> str:
     return graph.node("Reciprocal", [graph.node("Sqrt", names)])
 
@@ -308,7 +286,9 @@ ROWS: dict[type[Operation], Row[Graph]] = {
     relay.EqualOp: compared("Equal"),
     relay.GreaterOp: compared("Greater"),
     relay.LessOp: compared("Less"),
-    relay.WhereOp: Row(where_refusal, each("Where").write),
+    relay.WhereOp: Row(
+        lambda op: element_refusal(op.result, "selects", *NUMBERS) or layout_refusal(op), each("Where").write
+    ),
     relay.NegativeOp: each("Neg", FLOAT),
     relay.AbsOp: each("Abs", FLOAT),
     relay.SqrtOp: each("Sqrt", FLOAT),
@@ -334,7 +314,7 @@ ROWS: dict[type[Operation], Row[Graph]] = {
     qnn.AddOp: binary("QLinearAdd"),
     qnn.SubtractOp: Row(binary_refusal, write_subtract),
     qnn.MulOp: binary("QLinearMul"),
-    qnn.MeanOp: Row(mean_refusal, write_mean),
+    qnn.MeanOp: Row(lambda op: type_refusal(op, *CODES) or rescaling.mean_refusal(op), write_mean),
     qnn.SoftmaxOp: Row(softmax_refusal, write_softmax),
     qnn.SigmoidOp: Row(lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op), write_sigmoid),
     qnn.TanhOp: Row(lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op), write_tanh),

@@ -8,8 +8,8 @@ from xdsl.ir import Operation
 from relay.byoc.kernels import Row
 from relay.byoc.onnxruntime.arithmetic import NUMBERS, cast, coded, real
 from relay.byoc.onnxruntime.graph import TO_FIRST, Graph
-from relay.byoc.quantized import Codes, codes, dtype
-from relay.byoc.refusals import CODES, type_refusal
+from relay.byoc.quantized import codes, dtype, parts_of
+from relay.byoc.refusals import CODES, element_refusal, type_refusal
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import int_values, to_numpy
@@ -64,7 +64,7 @@ def indices_refusal(op: relay.TakeOp | relay.GatherNdOp) -> str | None:
         return "its indices wrap"
     if isinstance(op, relay.TakeOp) and op.axis is None:
         return "it has no axis"
-    return None if dtype(op.input).name in (*MOVED, "bool") else f"it moves {dtype(op.input)}"
+    return element_refusal(op.input, "moves", *MOVED, "bool")
 
 
 def write_take(graph: Graph, op: relay.TakeOp) -> None:
@@ -99,10 +99,8 @@ def concatenated_axis(op: relay.ConcatenateOp | qnn.ConcatenateOp, first: bool) 
 def write_rescaled_concatenation(graph: Graph, op: qnn.ConcatenateOp) -> None:
     first, type, target = graph.layout(*op.inputs), dtype(op.result), codes(op.output_scale, op.output_zero_point)
     names: list[str] = []
-    for value, scale, zero_point in zip(
-        op.inputs, to_numpy(op.input_scales), to_numpy(op.input_zero_points), strict=True
-    ):
-        source, name = Codes(float(scale), int(zero_point)), graph.read(value, first)
+    for value, source in parts_of(op):
+        name = graph.read(value, first)
         names.append(name if source == target else coded(graph, real(graph, name, source, type), target, type))
     graph.define(op.result, graph.node("Concat", names, axis=concatenated_axis(op, first)), first)
 

@@ -10,9 +10,8 @@ from xdsl.ir import Operation
 
 from relay.byoc import rescaling
 from relay.byoc.kernels import Row, never
-from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes, dtype
-from relay.byoc.refusals import CODES, FLOAT, scale_refusal, type_refusal
-from relay.byoc.regions import constant_of
+from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes, codes_of, dtype
+from relay.byoc.refusals import CODES, FLOAT, divisor_refusal, element_refusal, scale_refusal, type_refusal
 from relay.byoc.scales import declared
 from relay.byoc.xnnpack.model import OptionValue
 from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, float_activation
@@ -41,22 +40,14 @@ def divide(kind: str, activation: bool) -> Row[Writer]:
     """A table row for divisions that the TFLite operator `kind` computes. It accepts integers only if the divisor is a
     constant without zeros, because TFLite fails at a divisor of 0, where relay gives 0."""
     row = plain(kind, *NUMBERS, activation=activation)
-
-    def refusal(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
-        if dtype(op.rhs) == np.int32:
-            divisor = constant_of(op.rhs)
-            if divisor is None or not divisor.all():
-                return "its divisor may be 0"
-        return row.refusal(op)
-
-    return Row(refusal, row.write)
+    return Row(lambda op: row.refusal(op) or divisor_refusal(op), row.write)
 
 
 def compared(kind: str) -> Row[Writer]:
-    def refusal(op: relay.CompareOp) -> str | None:
-        return None if dtype(op.lhs).name in NUMBERS else f"it compares {dtype(op.lhs)}"
-
-    return Row(refusal, lambda writer, op: writer.emit(kind, [op.lhs, op.rhs], op.result))
+    return Row(
+        lambda op: element_refusal(op.lhs, "compares", *NUMBERS),
+        lambda writer, op: writer.emit(kind, [op.lhs, op.rhs], op.result),
+    )
 
 
 def declared_input(writer: Writer, op: Operation, index: int) -> int:
@@ -84,8 +75,7 @@ def binary(kind: str) -> Row[Writer]:
     are the same value."""
 
     def write(writer: Writer, op: qnn.QnnBinaryOp) -> None:
-        lhs = writer.read(op.lhs, codes(op.lhs_scale, op.lhs_zero_point))
-        rhs = writer.read(op.rhs, codes(op.rhs_scale, op.rhs_zero_point))
+        lhs, rhs = map(writer.read, (op.lhs, op.rhs), codes_of(op, "lhs", "rhs"))
         options: dict[str, OptionValue] = {"fused_activation_function": binary_activation(op) or "NONE"}
         writer.emit(kind, [lhs, rhs], op.result, options)
 
@@ -177,7 +167,7 @@ def position(kind: str) -> Row[Writer]:
     def refusal(op: relay.ArgOp) -> str | None:
         if op.keepdims.value.data:
             return "it keeps the axis"
-        return None if dtype(op.input).name in (FLOAT, *CODES) else f"it compares {dtype(op.input)}"
+        return element_refusal(op.input, "compares", FLOAT, *CODES)
 
     def write(writer: Writer, op: relay.ArgOp) -> None:
         options: dict[str, OptionValue] = {"output_type": dtype(op.result).name.upper()}
@@ -223,10 +213,6 @@ def write_cast(writer: Writer, op: relay.CastOp) -> None:
     writer.emit("CAST", [op.input], op.result, options)
 
 
-def where_refusal(op: relay.WhereOp) -> str | None:
-    return None if dtype(op.result).name in NUMBERS else f"it selects {dtype(op.result)}"
-
-
 ROWS: dict[type[Operation], Row[Writer]] = {
     relay.AddOp: plain("ADD", *NUMBERS, activation=True),
     relay.SubtractOp: plain("SUB", *NUMBERS, activation=True),
@@ -239,7 +225,7 @@ ROWS: dict[type[Operation], Row[Writer]] = {
     relay.EqualOp: compared("EQUAL"),
     relay.GreaterOp: compared("GREATER"),
     relay.LessOp: compared("LESS"),
-    relay.WhereOp: Row(where_refusal, plain("SELECT_V2").write),
+    relay.WhereOp: Row(lambda op: element_refusal(op.result, "selects", *NUMBERS), plain("SELECT_V2").write),
     relay.NegativeOp: plain("NEG", FLOAT),
     relay.AbsOp: plain("ABS", FLOAT),
     relay.SqrtOp: plain("SQRT", FLOAT),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
@@ -17,7 +17,6 @@ from relay.byoc.regions import Region
 from relay.byoc.xnnpack import exactness
 from relay.byoc.xnnpack.kernels import KERNELS
 from relay.byoc.xnnpack.writer import Writer
-from relay.dialects.attributes import Array
 
 if TYPE_CHECKING:
     from relay.byoc.patterns import Entry
@@ -40,10 +39,9 @@ class TFLite(LibraryCompiler):
     def patterns(self) -> Sequence[Entry]:
         return [*super().patterns(), *entries.clamps(self.check, *CLAMPED)]
 
-    def file(self, function: FuncOp, params: Mapping[str, Array]) -> Artifact:
-        """The .tflite file of a partitioned function, as an artifact."""
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         writer = Writer(Region(function), f"relay {self.name}")
-        return Artifact(writer.run(KERNELS.write), params, {"tflite": writer.model.listing})
+        return Artifact(writer.run(KERNELS.write), self.params(), {"tflite": writer.model.listing})
 
 
 @dataclass(frozen=True)
@@ -54,9 +52,6 @@ class XnnpackCompiler(ThreadedCompiler, TFLite):
     exact: ClassVar[bool] = False
     difference: ClassVar[str] = "a code may be 1 off after an op: XNNPACK multiplies in float32 and rounds half to even"
 
-    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
-        return self.file(function, self.params())
-
 
 @dataclass(frozen=True)
 class LiteRTCompiler(TFLite):
@@ -66,6 +61,3 @@ class LiteRTCompiler(TFLite):
 
     def reason(self, ops: Sequence[Operation]) -> str | None:
         return KERNELS.refusal(ops) or exactness.refusal(ops)
-
-    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
-        return self.file(function, {})

@@ -8,8 +8,8 @@ import numpy as np
 from xdsl.ir import Operation
 
 from relay.byoc.kernels import Row
-from relay.byoc.quantized import Codes, dtype
-from relay.byoc.refusals import CODES, FLOAT, type_refusal
+from relay.byoc.quantized import dtype, parts_of
+from relay.byoc.refusals import CODES, FLOAT, axes_refusal, element_refusal, type_refusal
 from relay.byoc.regions import constant_of
 from relay.byoc.scales import declared
 from relay.byoc.xnnpack.writer import Writer
@@ -24,9 +24,7 @@ MOST_AXES = 5
 
 def moved(op: Operation) -> str | None:
     """The reason why an op that moves elements is not supported; None if it is."""
-    return type_refusal(op, *NUMBERS) or (
-        f"it has more than {MOST_AXES} axes" if any(rank(v) > MOST_AXES for v in op.operands) else None
-    )
+    return type_refusal(op, *NUMBERS) or axes_refusal(op.operands, MOST_AXES)
 
 
 def same_scale(writer: Writer, op: Operation, index: int = 0) -> int:
@@ -81,7 +79,7 @@ def indices_refusal(op: relay.TakeOp | relay.GatherNdOp, sizes: Sequence[int]) -
         return "its indices are computed at run time"
     if indices.dtype.name not in ("int32", "int64") or ((indices < 0) | (indices >= np.array(sizes))).any():
         return "its indices are out of range"
-    return None if dtype(op.input).name in NUMBERS else f"it moves {dtype(op.input)}"
+    return element_refusal(op.input, "moves", *NUMBERS)
 
 
 def take_refusal(op: relay.TakeOp) -> str | None:
@@ -117,9 +115,7 @@ def concatenation_refusal(op: qnn.ConcatenateOp) -> str | None:
 
 
 def write_rescaled_concatenation(writer: Writer, op: qnn.ConcatenateOp) -> None:
-    scales, zero_points = to_numpy(op.input_scales), to_numpy(op.input_zero_points)
-    rows = zip(op.inputs, scales, zero_points, strict=True)
-    inputs = [writer.read(value, Codes(float(scale), int(zero))) for value, scale, zero in rows]
+    inputs = [writer.read(value, source) for value, source in parts_of(op)]
     writer.emit("CONCATENATION", inputs, op.result, {"axis": op.axis.value.data % rank(op.result)})
 
 
