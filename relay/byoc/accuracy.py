@@ -23,7 +23,7 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.compiler import Compiler, Refusal
 from relay.byoc.guard import asked, codes
-from relay.byoc.quantized import CODE_TYPES, PRODUCTS, Product, Quantization, code_bounds, dtype, read_product
+from relay.byoc.quantized import CODE_TYPES, PRODUCTS, Product, Quantization, code_limits, dtype, read_product
 from relay.byoc.regions import Kernel, Region
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, to_numpy
@@ -176,10 +176,8 @@ def limited(op: Operation, result: SSAValue, off: Off) -> Off:
     type = dtype(result)
     if type not in CODE_TYPES:
         return off
-    low, high = code_range(type)
-    if isinstance(op, qnn.RequantizeOp | qnn.QnnBinaryOp):
-        least, most = code_bounds(op)
-        low, high = low if least is None else int(least), high if most is None else int(most)
+    clamped = isinstance(op, qnn.RequantizeOp | qnn.QnnBinaryOp)
+    low, high = code_limits(op) if clamped else code_range(type)
     return np.minimum(off, high - low)
 
 

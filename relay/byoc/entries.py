@@ -75,14 +75,18 @@ def _clamped(value: Pattern) -> Pattern:
     return is_op("relay.clip")(value) | is_op("relay.maximum")(value, is_constant()) | value
 
 
+def quantized(kind: str) -> Pattern:
+    """The pattern of a quantized `conv2d` or `dense` with a constant kernel, an optional bias, and a requantization."""
+    return is_op("qnn.requantize")(_biased(is_op(f"qnn.{kind}")(wildcard(), is_constant())))
+
+
 def products(check: OpsCheck) -> list[Entry]:
     """Entries for `conv2d` and `dense` with constant kernels: quantized ones with their requantization, float ones with
     their clamp."""
     found: list[Entry] = []
     for kind in ("conv2d", "dense"):
-        codes = is_op("qnn.requantize")(_biased(is_op(f"qnn.{kind}")(wildcard(), is_constant())))
         floats = _clamped(_biased(is_op(f"relay.nn.{kind}")(wildcard(), is_constant())))
-        found.append(Entry(kind, codes | floats, checked(check)))
+        found.append(Entry(kind, quantized(kind) | floats, checked(check)))
     return found
 
 

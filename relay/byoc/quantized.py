@@ -235,11 +235,17 @@ def parts_of(op: qnn.ConcatenateOp) -> list[tuple[SSAValue, Codes]]:
 Bounds = tuple[float | None, float | None]
 
 
-def code_bounds(op: qnn.RequantizeOp | qnn.QnnBinaryOp) -> Bounds:
-    """The bounds to which a requantization clamps its result; None for a bound that is the type's own."""
+def code_limits(op: qnn.RequantizeOp | qnn.QnnBinaryOp) -> tuple[int, int]:
+    """The least and the largest code that a requantization gives."""
     low, high = code_range(dtype(op.result))
     least, most = (None if bound is None else bound.value.data for bound in (op.min, op.max))
-    return (None if least is None or least <= low else least), (None if most is None or most >= high else most)
+    return low if least is None else max(low, least), high if most is None else min(high, most)
+
+
+def code_bounds(op: qnn.RequantizeOp | qnn.QnnBinaryOp) -> Bounds:
+    """The bounds to which a requantization clamps its result; None for a bound that is the type's own."""
+    (low, high), (least, most) = code_limits(op), code_range(dtype(op.result))
+    return (None if low == least else low), (None if high == most else high)
 
 
 def clip_bounds(op: relay.ClipOp) -> Bounds:

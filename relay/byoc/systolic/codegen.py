@@ -16,7 +16,7 @@ from relay.byoc.regions import Kernel, Region
 from relay.byoc.systolic import vectors
 from relay.byoc.systolic.assembler import Assembler
 from relay.byoc.systolic.isa import KIND, TENSORS, WORKSPACE, Instruction, address
-from relay.byoc.systolic.products import parts, product_of, write
+from relay.byoc.systolic.products import product_of, write
 from relay.dialects import qnn, relay
 from relay.dialects.op import shape
 from relay.errors import Unsupported
@@ -70,8 +70,7 @@ def write_kernel(program: Assembler, kernel: Kernel, target: int) -> None:
     `target`: the address to which they write the result."""
     match op := kernel.ops[0]:
         case qnn.Conv2dOp() | qnn.DenseOp():
-            found = parts(kernel.ops)
-            product = found if isinstance(found, Refusal) else product_of(*found)
+            product = product_of(kernel.ops)
             if isinstance(product, Refusal):
                 raise Unsupported(kernel.place, f"systolic cannot run it: {product.reason}")
             write(program, product, program.addresses[op.operands[0]], target)

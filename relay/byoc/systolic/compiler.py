@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from relay.byoc import entries
 from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
 from relay.byoc.partitioning.scope import opened
-from relay.byoc.patterns import Entry, Match, is_constant, is_op, wildcard
+from relay.byoc.patterns import Entry, Match
 from relay.byoc.systolic import vectors
 from relay.byoc.systolic.codegen import generate
 from relay.byoc.systolic.cost import op_cycles
 from relay.byoc.systolic.isa import CLOCK, Load, address, listing
-from relay.byoc.systolic.products import parts, product_of
+from relay.byoc.systolic.products import product_of
 from relay.dialects import qnn, relay
 from relay.transforms.signed_codes import SignedCodes
 
 
 def check(match: Match) -> bool | Refusal:
     """Whether the accelerator supports the matched product."""
-    found = parts(match.ops)
-    product = found if isinstance(found, Refusal) else product_of(*found)
+    product = product_of(match.ops)
     return product if isinstance(product, Refusal) else True
 
 
-def unless(refusal: Refusal | None) -> bool | Refusal:
-    """True, or the refusal if there is one."""
-    return True if refusal is None else refusal
+REFUSALS: Mapping[type[Operation], Callable[[Any], str | None]] = {
+    relay.ReshapeOp: vectors.reshape_refusal,
+    qnn.AddOp: vectors.add_refusal,
+    relay.AvgPool2dOp: vectors.average_refusal,
+    qnn.SoftmaxOp: vectors.softmax_refusal,
+}
+"""For each op that the accelerator runs outside of products, the function that gives the reason to refuse it."""
 
 
 @dataclass(frozen=True)
@@ -48,30 +52,17 @@ class SystolicCompiler(Compiler):
     """Let programs begin with a load from an invalid address, to test how a device's fault is reported."""
 
     def patterns(self) -> Sequence[Entry]:
-        entries: list[Entry] = []
-        for kind in ("conv2d", "dense"):
-            product = is_op(f"qnn.{kind}")(wildcard(), is_constant())
-            biased = product.optional(lambda x: is_op("relay.nn.bias_add")(x, is_constant()))
-            entries.append(Entry(kind, is_op("qnn.requantize")(biased), check))
-        return entries
+        return [Entry(kind, entries.quantized(kind), check) for kind in ("conv2d", "dense")]
 
     def before_annotation(self) -> Sequence[ModulePass]:
         return [SignedCodes()]
 
     def supports(self, op: Operation) -> bool | Refusal:
-        match op:
-            case relay.ReshapeOp():
-                return unless(vectors.reshape_refusal(op))
-            case qnn.AddOp():
-                return unless(vectors.add_refusal(op))
-            case relay.AvgPool2dOp():
-                return unless(vectors.average_refusal(op))
-            case qnn.SoftmaxOp():
-                return unless(vectors.softmax_refusal(op))
-            case qnn.Conv2dOp() | qnn.DenseOp() | relay.BiasAddOp() | qnn.RequantizeOp():
-                return False  # parts of products, for which the pattern's check gives the reason
-            case _:
-                return Refusal(f"the accelerator has no instructions for {op.name}")
+        if isinstance(op, qnn.Conv2dOp | qnn.DenseOp | relay.BiasAddOp | qnn.RequantizeOp):
+            return False  # parts of products, for which the pattern's check gives the reason
+        if (refusal := REFUSALS.get(type(op))) is None:
+            return Refusal(f"the accelerator has no instructions for {op.name}")
+        return entries.taken(refusal(op))
 
     def cost(self, ops: Sequence[Operation]) -> float | None:
         cycles = [op_cycles(op) for op in opened(ops)]

@@ -5,7 +5,7 @@ A dense layer is a 1 x 1 convolution of an image with one column, whose rows are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.compiler import Refusal
-from relay.byoc.quantized import dtype
+from relay.byoc.quantized import code_limits, dtype
+from relay.byoc.regions import constant_of
 from relay.byoc.systolic.assembler import (
     INPUT_ROWS,
     INPUTS,
@@ -30,7 +31,7 @@ from relay.byoc.systolic.simulator import rescaled_codes
 from relay.dialects import qnn
 from relay.dialects.attributes import Array, int_values, to_numpy
 from relay.dialects.op import rank, shape
-from relay.dialects.relay import BiasAddOp, ConstantOp
+from relay.dialects.relay import BiasAddOp
 from relay.interpreters.qnn import requantize
 
 WIDTH = 1 << 31
@@ -120,15 +121,11 @@ class Product(Geometry):
         return rows.reshape(3, self.tiles, LANES).transpose(1, 0, 2)
 
 
-def geometry_of(anchor: Operation) -> Geometry | Refusal:
-    """The geometry of `anchor`, an int8 qnn.conv2d or qnn.dense, on the systolic array; or the reason why it does not
-    fit."""
-    if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
-        return Refusal(f"{anchor.name} is no product")
-    owner = anchor.kernel.owner
-    if not isinstance(owner, ConstantOp):
+def geometry_of(anchor: qnn.Conv2dOp | qnn.DenseOp) -> Geometry | Refusal:
+    """The geometry of `anchor`, an int8 product, on the systolic array; or the reason why it does not fit."""
+    kernel = constant_of(anchor.kernel)
+    if kernel is None:
         return Refusal("its kernel is not constant")
-    kernel = to_numpy(owner.value)
     if isinstance(anchor, qnn.Conv2dOp):
         if anchor.depthwise or anchor.groups.value.data != 1:
             return Refusal("groups would leave most of the array idle")
@@ -159,11 +156,19 @@ def geometry_of(anchor: Operation) -> Geometry | Refusal:
     return geometry
 
 
-def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp) -> Product | Refusal:
-    """The product of `anchor`, a qnn.conv2d or qnn.dense, with a bias and a requantization; or why it is not
+def product_of(ops: Sequence[Operation]) -> Product | Refusal:
+    """The convolution or dense that the ops of a composite form with a bias and a requantization; or why it is not
     supported."""
-    if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
-        return Refusal(f"{anchor.name} is no product")
+    rescale = next((op for op in ops if isinstance(op, qnn.RequantizeOp)), None)
+    if rescale is None:
+        return Refusal("it is not requantized")
+    anchor = next(op for op in ops if isinstance(op, qnn.Conv2dOp | qnn.DenseOp))
+    added = next((op for op in ops if isinstance(op, BiasAddOp)), None)
+    bias = None if added is None else constant_of(added.bias)
+    if added is not None and bias is None:
+        return Refusal("its bias is not constant")
+    if added is not None and not along_channels(added.axis, added.data):
+        return Refusal("its bias does not lie along the channels")
     codes = {dtype(value) for value in (anchor.data, anchor.kernel, rescale.result)}
     if codes != {np.dtype(np.int8)}:
         return Refusal(f"the array multiplies int8, not {', '.join(sorted(map(str, codes)))}")
@@ -181,6 +186,7 @@ def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp)
     if isinstance(chosen, Refusal):
         return chosen
     rounding, multiplier, shift = chosen
+    low, high = code_limits(rescale)
     product = Product(
         **{field.name: getattr(geometry, field.name) for field in fields(geometry)},
         bias=total.astype(np.int32),
@@ -188,26 +194,10 @@ def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp)
         shift=shift,
         rounding=rounding,
         output_zero_point=rescale.output_zero_point.value.data,
-        low=max(-128, -128 if rescale.min is None else rescale.min.value.data),
-        high=min(127, 127 if rescale.max is None else rescale.max.value.data),
+        low=low,
+        high=high,
     )
-    return Refusal("its bounds leave no code") if product.low > product.high else product
-
-
-def parts(ops: Sequence[Operation]) -> tuple[Operation, Array | None, qnn.RequantizeOp] | Refusal:
-    """The convolution or dense, the bias and the requantization among the ops of a composite."""
-    rescale = next((op for op in ops if isinstance(op, qnn.RequantizeOp)), None)
-    if rescale is None:
-        return Refusal("it is not requantized")
-    anchor = next(op for op in ops if isinstance(op, qnn.Conv2dOp | qnn.DenseOp))
-    added = next((op for op in ops if isinstance(op, BiasAddOp)), None)
-    if added is None:
-        return anchor, None, rescale
-    if not isinstance(owner := added.bias.owner, ConstantOp):
-        return Refusal("its bias is not constant")
-    if not along_channels(added.axis, added.data):
-        return Refusal("its bias does not lie along the channels")
-    return anchor, to_numpy(owner.value), rescale
+    return Refusal("its bounds leave no code") if low > high else product
 
 
 def along_channels(axis: IntegerAttr, value: SSAValue) -> bool:
@@ -237,10 +227,9 @@ def rounding_of(rescale: qnn.RequantizeOp, channels: int) -> tuple[int, Array, A
     near = np.floor(steps * 2.0 ** (31 - shift) / multiplier).astype(np.int64)
     sums = np.clip(near[:, None, :] + np.arange(-3, 4)[:, None], -WIDTH, WIDTH - 1).reshape(-1, channels)
     wanted = requantize(rescale, sums.astype(np.int32))
-    low = -128 if rescale.min is None else max(-128, rescale.min.value.data)
-    high = 127 if rescale.max is None else min(127, rescale.max.value.data)
+    ends = rescale.output_zero_point.value.data, *code_limits(rescale)
     for rounding in (SINGLE, DOUBLE):
-        codes = rescaled_codes(rounding, sums, multiplier, shift, rescale.output_zero_point.value.data, low, high)
+        codes = rescaled_codes(rounding, sums, multiplier, shift, *ends)
         if (codes == wanted).all():
             return rounding, multiplier, shift
     return Refusal(f"its rounding, {rescale.rounding.data}, gives codes that the vector unit does not")
@@ -276,31 +265,22 @@ def bring(program: Assembler, product: Product, source: int, image: int, first: 
         return
     where = source + ((image * height + start + above) * width) * channels
     row = INPUTS + (above * columns + left) * blocks
-    for block, size, inner, inner_bytes, inner_rows in spans(channels, right - left):
-        program.emit(
-            Load(
-                address=where + block * LANES,
-                row=row + block,
-                bytes=size,
-                inner=inner,
-                inner_bytes=inner_bytes,
-                inner_rows=inner_rows,
-                outer=below - above,
-                outer_bytes=width * channels,
-                outer_rows=columns * blocks,
-            )
-        )
+    lines = {"outer": below - above, "outer_bytes": width * channels, "outer_rows": columns * blocks}
+    load_pixels(program, where, row, channels, right - left, **lines)
 
 
-def spans(channels: int, pixels: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """The transfers of a line of pixels, each as (block, bytes, pieces, bytes between pieces, scratchpad rows between
-    pieces). A block is a group of 16 channels."""
+def load_pixels(program: Assembler, where: int, row: int, channels: int, pixels: int, **lines: int) -> None:
+    """Generate the transfers of a line of pixels, or of several `lines` (the fields `outer` of `Transfer`), from
+    address `where` to the scratchpad's rows from `row` on: one for each block of 16 channels, or one for all if they
+    fill their blocks."""
     blocks = -(-channels // LANES)
     if channels % LANES == 0:
-        yield 0, LANES, pixels * blocks, LANES, 1
+        program.emit(Load(address=where, row=row, inner=pixels * blocks, **lines))
         return
     for block in range(blocks):
-        yield block, min(LANES, channels - block * LANES), pixels, channels, blocks
+        size, pieces = min(LANES, channels - block * LANES), {"inner_bytes": channels, "inner_rows": blocks}
+        place = {"address": where + block * LANES, "row": row + block}
+        program.emit(Load(**place, bytes=size, inner=pixels, **pieces, **lines))
 
 
 def multiply(program: Assembler, product: Product, matrices: int, count: int) -> None:

@@ -112,14 +112,17 @@ class Simulator:
             raise ValueError(f"{step} is malformed")
         counts = (step.outer, step.inner, step.bytes)
         memory = window(self.segments[segment], byte, counts, (step.outer_bytes, step.inner_bytes, 1))
+        return memory, self.lanes(step, step.bytes)
+
+    def lanes(self, step: Transfer | Multiply, count: int) -> Bytes:
+        """The first `count` bytes of the scratchpad's rows that an instruction names, [outer, inner, bytes]."""
         strides = (step.outer_rows * LANES, step.inner_rows * LANES, 1)
-        return memory, window(self.scratchpad.reshape(-1), step.row * LANES, counts, strides)
+        return window(self.scratchpad.reshape(-1), step.row * LANES, (step.outer, step.inner, count), strides)
 
     def load(self, step: Load) -> None:
         memory, rows = self.pieces(step)
         if step.bytes < LANES:
-            strides = (step.outer_rows * LANES, step.inner_rows * LANES, 1)
-            window(self.scratchpad.reshape(-1), step.row * LANES, (*memory.shape[:2], LANES), strides)[...] = 0
+            self.lanes(step, LANES)[...] = 0
         rows[...] = memory
 
     def store(self, step: Store) -> None:
@@ -129,9 +132,7 @@ class Simulator:
     # Arithmetic
 
     def multiply(self, step: Multiply) -> None:
-        counts = (step.outer, step.inner, LANES)
-        strides = (step.outer_rows * LANES, step.inner_rows * LANES, 1)
-        rows = window(self.scratchpad.reshape(-1), step.row * LANES, counts, strides).reshape(-1, LANES)
+        rows = self.lanes(step, LANES).reshape(-1, LANES)
         target = self.sums(step.target, step.inner * step.outer)
         # 16 products of int8 are exact in float32, which numpy multiplies much faster than integers
         product = rows.astype(np.float32) @ self.matrix.astype(np.float32)

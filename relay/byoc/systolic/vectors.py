@@ -7,11 +7,10 @@ from math import prod
 
 import numpy as np
 
-from relay.byoc.compiler import Refusal
-from relay.byoc.quantized import dtype, form_refusal
+from relay.byoc.quantized import code_limits, dtype, form_refusal
 from relay.byoc.systolic.assembler import INPUT_ROWS, INPUTS, PARAMETERS, RESULT_ROWS, RESULTS, Assembler
-from relay.byoc.systolic.isa import LANES, Add, Average, Load, Softmax
-from relay.byoc.systolic.products import spans
+from relay.byoc.systolic.isa import LANES, Add, Average, Softmax
+from relay.byoc.systolic.products import load_pixels
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import int_values
 from relay.dialects.op import shape
@@ -22,20 +21,20 @@ CHUNK = RESULT_ROWS * LANES
 scratchpad's input rows."""
 
 
-def reshape_refusal(op: relay.ReshapeOp) -> Refusal | None:
+def reshape_refusal(op: relay.ReshapeOp) -> str | None:
     found = dtype(op.result)
-    return None if found == np.int8 else Refusal(f"the accelerator holds int8, not {found}")
+    return None if found == np.int8 else f"the accelerator holds int8, not {found}"
 
 
-def add_refusal(op: qnn.AddOp) -> Refusal | None:
+def add_refusal(op: qnn.AddOp) -> str | None:
     if dtype(op.result) != np.int8:
-        return Refusal("the vector unit adds int8")
+        return "the vector unit adds int8"
     if shape(op.lhs) != shape(op.rhs):
-        return Refusal("the vector unit does not broadcast")
+        return "the vector unit does not broadcast"
     if op.rounding.data != "tflite":
-        return Refusal(f"the vector unit rounds as tflite, not as {op.rounding.data}")
+        return f"the vector unit rounds as tflite, not as {op.rounding.data}"
     if not 0 <= op.left_shift.value.data <= 20:
-        return Refusal(f"a left shift of {op.left_shift.value.data} could overflow")
+        return f"a left shift of {op.left_shift.value.data} could overflow"
     return None
 
 
@@ -43,9 +42,7 @@ def write_add(program: Assembler, op: qnn.AddOp, target: int) -> None:
     numbers = [op.left_shift]
     numbers += [op.lhs_zero_point, op.lhs_multiplier, op.lhs_shift, op.rhs_zero_point, op.rhs_multiplier, op.rhs_shift]
     numbers += [op.multiplier, op.shift, op.output_zero_point]
-    low = -128 if op.min is None else max(-128, op.min.value.data)
-    high = 127 if op.max is None else min(127, op.max.value.data)
-    program.parameters(np.array([*(n.value.data for n in numbers), low, high], np.int32))
+    program.parameters(np.array([*(n.value.data for n in numbers), *code_limits(op)], np.int32))
     second = INPUTS + INPUT_ROWS // 2
     size = prod(shape(op.result))
     for start in range(0, size, CHUNK):
@@ -56,16 +53,16 @@ def write_add(program: Assembler, op: qnn.AddOp, target: int) -> None:
         program.store(target + start, RESULTS, count)
 
 
-def average_refusal(op: relay.AvgPool2dOp) -> Refusal | None:
+def average_refusal(op: relay.AvgPool2dOp) -> str | None:
     _, height, width, channels = shape(op.data)
     if (reason := form_refusal(op)) is not None:
-        return Refusal(reason)
+        return reason
     if dtype(op.data) != np.int8:
-        return Refusal("the vector unit averages int8")
+        return "the vector unit averages int8"
     if int_values(op.pool_size) != (height, width) or any(int_values(op.padding)):
-        return Refusal("the vector unit averages whole images only")
+        return "the vector unit averages whole images only"
     if not 0 < height * width * -(-channels // LANES) <= INPUT_ROWS:
-        return Refusal(f"its image takes more than {INPUT_ROWS} rows of the scratchpad")
+        return f"its image takes more than {INPUT_ROWS} rows of the scratchpad"
     return None
 
 
@@ -74,27 +71,17 @@ def write_average(program: Assembler, op: relay.AvgPool2dOp, target: int) -> Non
     blocks, pixels = -(-channels // LANES), height * width
     for image in range(images):
         where = program.addresses[op.data] + image * pixels * channels
-        for block, size, inner, inner_bytes, inner_rows in spans(channels, pixels):
-            program.emit(
-                Load(
-                    address=where + block * LANES,
-                    row=INPUTS + block,
-                    bytes=size,
-                    inner=inner,
-                    inner_bytes=inner_bytes,
-                    inner_rows=inner_rows,
-                )
-            )
+        load_pixels(program, where, INPUTS, channels, pixels)
         for block in range(blocks):
             program.emit(Average(row=INPUTS + block, stride=blocks, rows=pixels, target=RESULTS + block))
         program.store(target + image * channels, RESULTS, channels)
 
 
-def softmax_refusal(op: qnn.SoftmaxOp) -> Refusal | None:
+def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
     if dtype(op.input) != np.int8:
-        return Refusal("the vector unit's softmax takes int8")
+        return "the vector unit's softmax takes int8"
     if not 0 < shape(op.input)[-1] <= 256:
-        return Refusal(f"the vector unit's softmax takes 256 codes, not {shape(op.input)[-1]}")
+        return f"the vector unit's softmax takes 256 codes, not {shape(op.input)[-1]}"
     return None
 
 
