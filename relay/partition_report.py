@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 
+from relay.tables import aligned
+
 EXACT = "exact"
 HOST = "host"
 WIDTH = 48
@@ -84,10 +86,8 @@ class PartitionReport:
         table = [("operator", "ops", "where", "why not elsewhere")]
         for _, group in groupby(self.rows, key=lambda row: (row.function, row.compiler, row.place, row.source)):
             table.append(line(list(group)))
-        widths = [max(len(row[column]) for row in table) for column in range(3)]
-        rows = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in table]
         accuracy = [f"{name}: {told}" for name, told in self.accuracy.items() if told != EXACT]
-        return "\n".join([*self.summary(), *accuracy, "", *map(str.rstrip, rows)])
+        return "\n".join([*self.summary(), *accuracy, "", *aligned(table)])
 
     def to_json(self) -> str:
         """The report as JSON: `{"targets": [...], "summary": [...], "accuracy": {...}, "plan": {...}, "rows":

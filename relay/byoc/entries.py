@@ -26,11 +26,7 @@ OpsCheck = Callable[[Sequence[Operation]], str | None]
 
 def checked(check: OpsCheck) -> Callable[[Match], bool | Refusal]:
     """Make the check of an entry from a check of ops."""
-
-    def checked_match(match: Match) -> bool | Refusal:
-        return taken(check(match.ops))
-
-    return checked_match
+    return lambda match: taken(check(match.ops))
 
 
 def supported(check: OpsCheck, op: Operation) -> bool | Refusal:

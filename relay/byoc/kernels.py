@@ -64,8 +64,4 @@ class Kernels(Generic[W]):
 
 def never(reason: str) -> Row[Any]:
     """The row of an op that is never supported, for this reason."""
-    return Row(lambda op: reason, _nothing)
-
-
-def _nothing(writer: object, op: object) -> None:
-    """Placeholder for the generator of a kernel that is refused, which is never called."""
+    return Row(lambda op: reason, lambda writer, op: None)

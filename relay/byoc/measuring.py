@@ -24,7 +24,7 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.module import IRModule
 from relay.runtime import loaders
 from relay.runtime.external import SIGNATURE, External, Wrapper
-from relay.runtime.memory import address, aligned_bytes, bytes_of
+from relay.runtime.memory import address, aligned_array
 from relay.target import target_of
 
 
@@ -115,10 +115,10 @@ class Loaded:
         self.external = external
 
     def __call__(self, inputs: Sequence[Array]) -> list[Array]:
-        given = [placed(array.shape, array.dtype) for array in inputs]
+        given = [aligned_array((array.shape, array.dtype)) for array in inputs]
         for place, array in zip(given, inputs, strict=True):
             place[...] = array
-        results = [placed(*form) for form in self.external.outputs]  # a workspace is one of the outputs
+        results = [aligned_array(form) for form in self.external.outputs]  # a workspace is one of the outputs
         table = (c_uint64 * (len(given) + len(results)))(*map(address, (*given, *results)))
         if isinstance(native := self.external.loaded, loaders.Native):
             if status := SIGNATURE(native.address)(native.context, addressof(table)):
@@ -126,12 +126,6 @@ class Loaded:
         elif (wrapper := Wrapper(self.external, native))(None, addressof(table)):
             raise wrapper.failures.pop(threading.get_ident())
         return results
-
-
-def placed(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
-    """An array with the alignment that native code requires."""
-    form = (tuple(shape), np.dtype(dtype))
-    return aligned_bytes(bytes_of(form)).view(dtype).reshape(shape)
 
 
 def loaded(module: ModuleOp, function: FuncOp, name: str) -> Loaded:

@@ -44,7 +44,7 @@ from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.element_types import is_float
 from relay.dialects.op import is_tensor, shape, tensor
 from relay.lowering.plan_memory import planned_rows
-from relay.lowering.shaped import buffer_of, is_buffer, root, shape_of
+from relay.lowering.shaped import buffer_of, is_buffer, root, shape_of, size_of
 from relay.mapping import used
 from relay.module import IRModule
 
@@ -317,9 +317,7 @@ SHOWN = (("schedule", "relay.schedule"), ("rescale", "relay.rescale"))
 def place(main: FuncOp, value: SSAValue, names: Mapping[int, str]) -> Json:
     """The address of a tensor (argument of `@main`, offset in the arena, or name of a constant), and its size in
     bytes."""
-    type = buffer_of(value)
-    size = int(np.prod(type.get_shape(), dtype=np.int64)) * dtype_of(type.element_type).itemsize
-    base = root(value)
+    size, base = size_of(buffer_of(value)), root(value)
     offset = 0
     while isinstance(view := base.owner, memref.ViewOp):
         at = view.byte_shift.owner

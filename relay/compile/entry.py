@@ -183,8 +183,6 @@ def with_options(frontend: object, asked: Mapping[str, object]) -> Any:
     options: dict[str, object] = {**cast("Mapping[str, object]", frontend or {})}
     for name in asked:
         if name in options:
-            from relay.errors import InvalidArgument
-
             raise InvalidArgument(name, "is given twice", "leave it out of frontend")
     return {**options, **asked}
 

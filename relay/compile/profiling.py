@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.func import CallOp
@@ -15,7 +14,7 @@ from relay.compile.peak import measure
 from relay.compile.work import Work
 from relay.compile.workers import Compilation
 from relay.lowering.llvm_ir import program
-from relay.lowering.shaped import buffer_of, is_buffer
+from relay.lowering.shaped import buffer_of, is_buffer, size_of
 from relay.module import IRModule
 from relay.target import CpuTarget
 from relay.transforms.location import words
@@ -62,10 +61,4 @@ def profiled(module: IRModule, built: Compilation, work: Work) -> dict[str, Any]
 
 def bytes_of(call: CallOp) -> int:
     """The size in bytes of a kernel's arguments: an upper bound of the memory that it accesses, each byte once."""
-    types = [buffer_of(operand) for operand in call.operands if is_buffer(operand.type)]
-    return sum(prod(type.get_shape()) * size_of(type.element_type) for type in types)
-
-
-def size_of(element: Any) -> int:
-    """The size of an element in bytes."""
-    return max(element.bitwidth // 8, 1)
+    return sum(size_of(buffer_of(operand)) for operand in call.operands if is_buffer(operand.type))

@@ -22,6 +22,7 @@ from relay.frontend import import_model
 from relay.module import IRModule
 from relay.passes.info import as_module
 from relay.runtime import Executable
+from relay.tables import aligned
 from relay.target import Target
 from relay.transforms.equality import difference
 from relay.universe import shown_in_notebook
@@ -102,9 +103,7 @@ class Exploration(Mapping[str, Trial]):
         """The rows of `table`, one for each trial, as aligned text without the heading; a row ends with the choice's
         name, followed by the error if the trial failed."""
         rows = [[*row[:-2], f"{row[-2]}: {row[-1]}" if row[-1] else row[-2]] for row in self.table()[1:]]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        padded = [[c.rjust(w) for c, w in zip(row[:-1], widths, strict=False)] for row in rows]
-        return "\n".join(f"{'  '.join(cells)}  {row[-1]}" for cells, row in zip(padded, rows, strict=True))
+        return "\n".join(aligned(rows, range(len(rows[0]) - 1)))
 
 
 def explore(

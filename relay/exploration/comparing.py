@@ -24,7 +24,8 @@ from relay.frontend.importing.formats import detect
 from relay.module import IRModule
 from relay.passes.info import as_module
 from relay.runtime import Executable, load
-from relay.runtime.container import MAGIC
+from relay.runtime.container import is_saved
+from relay.tables import aligned
 from relay.transforms.equality import mismatch
 from relay.universe import shown_in_notebook
 
@@ -101,13 +102,8 @@ class Comparison:
     def __str__(self) -> str:
         table = [("", "differ", "of", "largest", "SNR dB", "tensor")]
         table += [cells(row) for row in self.rows]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *(row[n].rjust(widths[n]) for n in range(1, 5)), row[5]]).rstrip()
-            for row in table
-        ]
         head = [f"compared with {self.reference}", *([self.how] if self.how else [])]
-        return "\n".join([*head, "", *lines, "", self.verdict])
+        return "\n".join([*head, "", *aligned(table, range(1, 5)), "", self.verdict])
 
     @property
     def verdict(self) -> str:
@@ -164,7 +160,7 @@ def compare(
     module: IRModule | None = None
     if isinstance(model, Executable):
         executable = model
-    elif path is not None and _is_saved(path):
+    elif path is not None and is_saved(path):
         executable = load(path)
     else:
         module = import_model(path, frontend or {}) if path is not None else as_module(cast(IRModule, model))
@@ -244,14 +240,6 @@ def _path(model: object) -> str:
     return str(fspath(cast("str | PathLike[str]", model)))
 
 
-def _is_saved(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
-
-
 BY_FORMAT = {"tflite": "litert", "onnx": "onnxruntime"}
 """The default reference for each model format; "interpreter" for the other formats."""
 
@@ -285,4 +273,4 @@ def _reference(
         if (found := detect(source, source)) != kind:
             raise InvalidArgument(f"{name}: {source}", f"is {found} and not {kind}", f"write {name}:FILE")
         return LiteRt(source, str(frontend.get("numerics", "litert"))) if name == "litert" else OnnxRuntime(source)
-    return Built(load(text) if _is_saved(text) else build(text, **options), text)
+    return Built(load(text) if is_saved(text) else build(text, **options), text)

@@ -83,13 +83,7 @@ class Trial:
 
     def to_json(self) -> dict[str, object]:
         """The trial as a JSON object without its name."""
-        return {
-            "options": dict(self.options),
-            "values": list(self.values),
-            "seconds": self.seconds,
-            "error": self.error,
-            "checked": self.checked,
-        }
+        return {name: value for name, value in vars(self).items() if name != "name"}
 
     @staticmethod
     def from_json(name: str, row: Mapping[str, object]) -> Trial:

@@ -32,6 +32,15 @@ Part = bytes | Sequence[bytes | memoryview]
 """The bytes of a part, or pieces of them in order."""
 
 
+def is_saved(path: str) -> bool:
+    """Whether the file is a saved executable; False if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
 def pack(parts: Mapping[str, Part]) -> bytes:
     """Encode the container of these parts, in their order."""
     return b"".join(pieces(parts))

@@ -327,16 +327,10 @@ class DynamicExecutable(Executable):
         built = [key.sizes[0] for key in self._all() if key.sizes]
         return GrowingStream(self.interface, caches, start, built[0] if built else 1, self.max_variants)
 
-    def get_output(self, key: int | str = 0) -> Array:
-        """A copy of an output of the last `run()` without arguments."""
-        names = [spec.name for spec in self.outputs]
-        index = names.index(key) if isinstance(key, str) and key in names else key
-        if not isinstance(index, int) or not 0 <= index < len(names):
-            raise InvalidArgument(f"output {key!r}", "is unknown", f"the outputs are {', '.join(names)}")
-        with self._lock:
-            if self._results is None:
-                raise InvalidArgument("get_output", "nothing was run", "run() comes first")
-            return self._results[index].copy()
+    def _output(self, index: int) -> Array:
+        if self._results is None:
+            raise InvalidArgument("get_output", "nothing was run", "run() comes first")
+        return self._results[index].copy()
 
     # What it is made of
 

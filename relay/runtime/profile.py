@@ -14,6 +14,7 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.files import replace_file
 from relay.runtime.library import Library
 from relay.runtime.memory import Array
+from relay.tables import aligned
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -140,11 +141,7 @@ class Profile:
             peak = "" if call.peak_share is None else f"{call.peak_share:.0%}"
             size, names = f"{call.bytes / 1000:.1f}", " + ".join(map(short, call.operators))
             table.append((f"{call.seconds * 1e6:.2f}", f"{call.share:.1%}", rate, peak, size, call.kernel, names))
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(width) if n < 5 else cell.ljust(width) for n, (cell, width) in enumerate(row)).rstrip()
-            for row in ([*zip(row, widths, strict=True)] for row in table)
-        ]
+        lines = aligned(table, range(5))
         peaks = ", ".join(f"{rate / 1e9:.0f} GMAC/s of {kind}" for kind, rate in self.peak.items())
         cost = self.counters_seconds / max(len(self.calls), 1) * 1e9
         lines.append(f"kernels {self.seconds * 1e6:.2f} us of a run of {self.run_seconds * 1e6:.2f} us (one thread)")

@@ -22,6 +22,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
 from relay.passes import Pass
+from relay.tables import aligned
 
 SILENT = ("", "false", "0", "none")
 """The values of decisions that are not printed."""
@@ -50,12 +51,9 @@ class PrintChoices(Pass):
                 rows.append((f"@{function.sym_name.data}", forms, lines[0] if lines else ""))
                 rows += [("", "", line) for line in lines[1:]]
         rows.append(("all", said(op.attributes.get("relay.rescale")), ""))
-        widths = [max(len(row[column]) for row in rows) for column in range(2)]
         if self.header:
             print(f"// {' '.join(self.header.split())}", file=sys.stderr)
-        for row in rows:
-            cells = [text.ljust(width) for text, width in zip(row, (*widths, 0), strict=True)]
-            print("  ".join(cells).rstrip(), file=sys.stderr)
+        print(*aligned(rows), sep="\n", file=sys.stderr)
 
 
 def schedule_lines(attr: Attribute | None) -> list[str]:

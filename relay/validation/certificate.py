@@ -91,18 +91,8 @@ def isolated(data: bytes, bits: int, seconds: int, first: bool, report: Report) 
     with tempfile.NamedTemporaryFile(suffix=".relay") as file:
         file.write(data)
         file.flush()
-        command = [
-            sys.executable,
-            "-m",
-            "relay.validation",
-            "--inside",
-            file.name,
-            "--bits",
-            str(bits),
-            "--seconds",
-            str(seconds),
-        ]
-        command += ["--first"] if first else []
+        options = ["--inside", file.name, f"--bits={bits}", f"--seconds={seconds}", *["--first"] * first]
+        command = [sys.executable, "-m", "relay.validation", *options]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
     text, ended, said = done.stdout, done.returncode, done.stderr
     begun = "all"

@@ -8,7 +8,7 @@ from relay import __version__
 from relay.viewer.dataflow import Node
 from relay.viewer.diff import diff
 from relay.viewer.layout import lay_out, name_shown, note_shown
-from relay.viewer.recording import Record, Step
+from relay.viewer.recording import Record
 from relay.viewer.snapshot import Snapshot
 
 Json = dict[str, object]
@@ -27,22 +27,11 @@ def overview(record: Record) -> Json:
         "seconds": record.seconds,
         "error": record.error,
         "compilers": sorted(compilers),
-        "steps": [_step(step, record) for step in record.steps],
+        "steps": [
+            {**vars(step), "ops": [record.snapshots[step.before].ops, record.snapshots[step.after].ops]}
+            for step in record.steps
+        ],
         "snapshots": [_contents(snapshot) for snapshot in record.snapshots],
-    }
-
-
-def _step(step: Step, record: Record) -> Json:
-    return {
-        "name": step.name,
-        "text": step.text,
-        "status": step.status,
-        "place": step.place,
-        "why": step.why,
-        "seconds": step.seconds,
-        "before": step.before,
-        "after": step.after,
-        "ops": [record.snapshots[step.before].ops, record.snapshots[step.after].ops],
     }
 
 
@@ -77,14 +66,9 @@ def graph(record: Record, number: int, part: int) -> Json:
         return {"large": len(found.nodes)}
     nodes = [
         {
-            "kind": node.kind,
-            "name": node.name,
+            **vars(node),
             "shown": [name_shown(node), note_shown(node)],
-            "note": node.note,
-            "place": node.place,
             "heat": heat(record, number, node),
-            "lines": node.lines,
-            "details": node.details,
             "box": box,
         }
         for node, box in zip(found.nodes, layout.boxes, strict=True)

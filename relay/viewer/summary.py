@@ -16,6 +16,7 @@ from relay.byoc.partitioning.work import multiplications
 from relay.dialects.relay import ConstantOp
 from relay.module import IRModule
 from relay.passes.info import as_module
+from relay.tables import aligned
 
 NUMBERED = re.compile(r"\w+ \d+ (\S+)")
 """Matches the operator's kind in the source location that importers write: `operator 3 ADD 'x'`."""
@@ -57,9 +58,7 @@ class Summary:
         table = [("operator", "count", "multiply-accumulates")]
         table += [(row.kind, str(row.count), str(row.macs)) for row in self.operators]
         table.append(("all", str(sum(row.count for row in self.operators)), str(self.macs)))
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines += [f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in table]
-        return "\n".join(lines)
+        return "\n".join([*lines, *aligned(table, (1, 2))])
 
     def _ends(self) -> tuple[tuple[str, tuple[dict[str, Any], ...]], ...]:
         return ("input", self.inputs), ("output", self.outputs)

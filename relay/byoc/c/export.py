@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from relay import signature
 from relay.byoc.c import readme, source
+from relay.byoc.c.ctype import F32
 from relay.byoc.c.emit import emit
 from relay.byoc.c.model import Model
 from relay.byoc.c.program import Tensor
@@ -176,7 +177,7 @@ def tables(model: Model) -> str:
         for tensor, info in zip(tensors, infos, strict=True):
             shape = ", ".join(map(str, tensor.shape)) or "1"
             lines.append(f"static const int32_t shape_of_{tensor.name}[] = {{{shape}}};\n")
-            scale = "0.0f" if info.scale is None else source.float32(info.scale)
+            scale = "0.0f" if info.scale is None else F32.literal(info.scale)
             text = (quoted(info.name), quoted(info.kind), quoted(tensor.type.name))
             size = tensor.count * tensor.type.size
             numbers = (len(tensor.shape), f"shape_of_{tensor.name}", size, scale, info.zero_point)

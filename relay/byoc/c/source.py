@@ -8,7 +8,7 @@ from textwrap import indent, shorten, wrap
 
 import numpy as np
 
-from relay.byoc.c.ctype import F32, CType
+from relay.byoc.c.ctype import CType
 from relay.byoc.c.program import Constant, Program, Tensor
 from relay.dialects.attributes import Array
 from relay.lowering.c.expressions import LIBRARY
@@ -79,11 +79,6 @@ def numbers(array: Array, type: CType) -> str:
     every = list(words)
     step = 20 if type.size == 1 else 9
     return "".join("    " + ", ".join(every[i : i + step]) + ",\n" for i in range(0, len(every), step))
-
-
-def float32(value: float) -> str:
-    """A literal of type `float`."""
-    return F32.literal(value)
 
 
 def body(program: Program) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,13 +23,6 @@ from relay.passes import Pass
 from relay.transforms.dead_ops import erase_dead
 
 VENDOR = "vendor"
-CHOICES = ("bind", "hoist", VENDOR)
-
-
-def quoted_list(names: Sequence[str]) -> str:
-    """The names in quotes, joined with commas and "or"."""
-    *most, last = (f"'{name}'" for name in names)
-    return f"{', '.join(most)} or {last}"
 
 
 def hoists(name: str) -> bool:
@@ -67,8 +59,8 @@ class PartitionGraph(Pass):
             raise InvalidArgument(
                 self.name, f"mod_name is '{self.mod_name}'", "give it one word: symbols begin with it"
             )
-        if self.constants not in CHOICES:
-            raise InvalidArgument(self.name, f"constants is '{self.constants}'", f"it is {quoted_list(CHOICES)}")
+        if self.constants not in ("bind", "hoist", VENDOR):
+            raise InvalidArgument(self.name, f"constants is '{self.constants}'", "it is 'bind', 'hoist' or 'vendor'")
         records.restore(op)
         for function in functions(op):
             self.partition(op, function)

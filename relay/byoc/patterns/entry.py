@@ -78,7 +78,7 @@ def complete(root: Operation, state: State, order: Mapping[Operation, int]) -> M
             return Refusal(f"{short(op.name)} is {'taken already' if op.parent is root.parent else 'in another block'}")
     for op in ops:
         for result in op.results if op is not root else ():
-            outside = user_outside(result, ops)
+            outside = next((use.operation for use in result.uses if use.operation not in ops), None)
             if outside is not None:
                 use = "returned" if outside.has_trait(IsTerminator) else f"used by {short(outside.name)}"
                 return Refusal(f"the result of {short(op.name)} is also {use}")
@@ -89,8 +89,3 @@ def complete(root: Operation, state: State, order: Mapping[Operation, int]) -> M
             if not (isinstance(value, OpResult) and (value.owner in ops or value.owner in state.constants)):
                 inputs[value] = None
     return Match(root, inner, tuple(state.constants), tuple(inputs), state.names)
-
-
-def user_outside(value: SSAValue, ops: Mapping[Operation, None]) -> Operation | None:
-    """The first op outside the match that uses the value; None if there is none."""
-    return next((use.operation for use in value.uses if use.operation not in ops), None)

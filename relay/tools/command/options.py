@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ import rich_click as click
 from click.shell_completion import CompletionItem
 
 from relay.errors import InvalidArgument, RelayError
+from relay.tables import aligned
 from relay.tools.shapes import shape_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -231,10 +232,9 @@ def module(file: str, build: dict[str, Any]) -> Any:
 
 def is_saved(file: str) -> bool:
     """Whether a file is an executable that relay saved."""
-    from relay.runtime.container import MAGIC
+    from relay.runtime import container
 
-    with open(file, "rb") as stream:
-        return stream.read(len(MAGIC)) == MAGIC
+    return container.is_saved(file)
 
 
 def executable(file: str, build: dict[str, Any], manner: Manner) -> Any:
@@ -253,13 +253,7 @@ def executable(file: str, build: dict[str, Any], manner: Manner) -> Any:
 
 def rows(lines: list[list[str]], right: frozenset[int] = frozenset()) -> str:
     """Format a table with aligned columns; the columns whose indices are in `right` are aligned right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-
-    def cells(line: list[str]) -> Iterator[str]:
-        for number, (cell, width) in enumerate(zip(line, widths, strict=True)):
-            yield cell.rjust(width) if number in right else cell.ljust(width)
-
-    return "\n".join("  ".join(cells(line)).rstrip() for line in lines)
+    return "\n".join(aligned(lines, right))
 
 
 def show(value: Any, text: str, as_json: bool) -> None:
