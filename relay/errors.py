@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 LONGEST_NAME = 100
 """The maximum length of a name for which similar names are searched, in characters."""
@@ -47,6 +47,11 @@ class Unsupported(RelayError):
 
 class InvalidArgument(RelayError, ValueError):
     """Raised for a wrong argument of a public function."""
+
+
+def did_you_mean(alike: Collection[str], otherwise: str) -> str:
+    """The hint of an error about an unknown name: the names like it, or `otherwise` if there are none."""
+    return f"did you mean {' or '.join(alike)}?" if alike else otherwise
 
 
 def near(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:

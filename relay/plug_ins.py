@@ -10,11 +10,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from relay.errors import RelayError, Unsupported
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
 
 T = TypeVar("T")
 DISTRIBUTION = "relay-mlir"
+REPAIR = "repair or uninstall the plug-in"
+"""The hint of errors about plug-ins that are not what their group requires."""
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:
@@ -37,6 +41,18 @@ def _installed(path: tuple[tuple[str, int], ...]) -> Callable[..., EntryPoints]:
     from importlib.metadata import entry_points  # here: most executables need no plug-in
 
     return entry_points().select
+
+
+def load_point(point: EntryPoint, where: str, what: str, hint: str) -> object:
+    """Import what an entry point names. Raises Unsupported, at `where`, if `what` cannot be loaded, with the `hint` if
+    a module is missing; a RelayError of the plug-in stays as it is."""
+    try:
+        return point.load()
+    except RelayError:
+        raise
+    except (Exception, SystemExit) as error:
+        repair = hint if isinstance(error, ModuleNotFoundError) else REPAIR
+        raise Unsupported(where, f"{what}cannot be loaded: {error}", repair) from error
 
 
 def installation(extra: str) -> str:

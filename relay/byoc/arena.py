@@ -5,25 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
-
-
-class Placed(Protocol):
-    """A buffer of `size` bytes that is live from step `first` to step `last`; `place` sets its `offset`."""
-
-    offset: int
-
-    @property
-    def first(self) -> int: ...
-    @property
-    def last(self) -> int: ...
-    @property
-    def size(self) -> int: ...
 
 
 @dataclass(slots=True, eq=False)
 class Buffer:
-    """`size` bytes that are live from step `first` to step `last`, both included, at `offset`."""
+    """`size` bytes that are live from step `first` to step `last`, both included; `place` sets their `offset`."""
 
     size: int
     first: int
@@ -31,14 +17,14 @@ class Buffer:
     offset: int = 0
 
 
-def place(buffers: Iterable[Placed]) -> int:
+def place(buffers: Iterable[Buffer]) -> int:
     """Assign an offset to every buffer so that no two that are live at the same time overlap. Returns the total size in
     bytes. Offsets are multiples of any common divisor of all sizes.
 
     Buffers are placed largest first, each in the lowest gap in which it fits. Source: Pisarchyk and Lee, "Efficient
     Memory Management for Deep Neural Net Inference" (greedy by size).
     """
-    placed: list[Placed] = []
+    placed: list[Buffer] = []
     for buffer in sorted(buffers, key=lambda b: (-b.size, b.first)):
         buffer.offset = 0
         for other in sorted(placed, key=lambda b: b.offset):

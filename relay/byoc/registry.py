@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
-from relay.errors import InvalidArgument, RelayError, Unsupported, near
-from relay.plug_ins import PlugIns, installation, installed
+from relay.errors import InvalidArgument, RelayError, Unsupported, did_you_mean, near
+from relay.plug_ins import REPAIR, PlugIns, installation, installed, load_point
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -88,8 +88,7 @@ def find(name: str, options: Mapping[str, object] | None = None, where: str = "e
     known = [field.name for field in dataclasses.fields(cls) if field.init] if dataclasses.is_dataclass(cls) else []
     for option in options or {}:
         if option not in known:
-            alike = near(option, known)
-            hint = f"did you mean {' or '.join(alike)}?" if alike else f"it has {', '.join(known) or 'none'}"
+            hint = did_you_mean(near(option, known), f"it has {', '.join(known) or 'none'}")
             raise InvalidArgument(f"compiler {name}", f"has no option '{option}'", hint)
     check_version(cls)
     try:
@@ -123,19 +122,14 @@ def _loaded(point: EntryPoint, ours: bool) -> type[Compiler]:
 
     where = f"compiler {point.name}"
     try:
-        found: object = point.load()
+        found = load_point(point, where, "", installation(point.name) if ours else "install what the plug-in needs")
     except RelayError as error:
         blame(error, point.name)
         raise
-    except ModuleNotFoundError as error:
-        hint = installation(point.name) if ours else "install what the plug-in needs"
-        raise Unsupported(where, f"cannot be loaded: {error}", hint) from error
-    except (Exception, SystemExit) as error:
-        raise Unsupported(where, f"cannot be loaded: {error}", "repair or uninstall the plug-in") from error
     if not is_compiler(found):
-        raise Unsupported(where, f"{point.value} is no external compiler", "repair or uninstall the plug-in")
+        raise Unsupported(where, f"{point.value} is no external compiler", REPAIR)
     if name_of(found) != point.name:
-        raise Unsupported(where, f"{point.value} calls itself '{found.name}'", "repair or uninstall the plug-in")
+        raise Unsupported(where, f"{point.value} calls itself '{found.name}'", REPAIR)
     return found
 
 

@@ -9,12 +9,11 @@ from typing import SupportsIndex
 
 from relay.arguments import mapping, positive, shown
 from relay.compile.request import Recipe
-from relay.compile.rows import EXTERNAL
+from relay.compile.rows import fixed
 from relay.errors import InvalidArgument
 from relay.runtime.interface import Interface, Length
 from relay.runtime.specification import Size
 from relay.sizes import Symbol
-from relay.target import CpuTarget
 
 LEAST = 2
 """The smallest maximum that a sequence length may have for one build to serve all lengths: the model is lowered for the
@@ -43,17 +42,9 @@ def length_of(interface: Interface, recipe: Recipe) -> Interface:
     input no axis before that size's axis may be larger than 1."""
     if interface.blocks or not recipe.maximum:
         return interface
-    why, length = "", None
+    why, length = fixed(interface, recipe), None
     candidates = [symbol for symbol in interface.symbols if symbol.name in recipe.maximum]
-    if not isinstance(recipe.target, CpuTarget) or not recipe.target.has_threads:
-        why = "the target is not a CPU with an operating system"
-    elif recipe.external is not None:
-        why = EXTERNAL
-    elif interface.deciding:
-        why = f"the numbers of '{interface.inputs[interface.deciding[0]].name}' decide shapes"
-    elif any(spec.kind != "input" for spec in interface.inputs):
-        why = "the model has states"
-    else:
+    if not why:
         reasons = [behind(interface, symbol) for symbol in candidates]
         fits = [symbol for symbol, reason in zip(candidates, reasons, strict=True) if not reason]
         why = "" if fits else next(reason for reason in reasons if reason)

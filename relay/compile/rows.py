@@ -139,22 +139,27 @@ def refusal(interface: Interface, recipe: Recipe) -> str:
     """The reason why the model cannot be built for fixed numbers of rows and run block by block; "" if it can. The only
     size that is unknown until run time must be the leading one of every input, and may have any value from 1 on;
     states, inputs that decide shapes, external compilers, and targets without threads are refused."""
+    if why := fixed(interface, recipe):
+        return why
+    if len(interface.symbols) != 1:
+        return f"{len(interface.symbols)} sizes are open"
+    [symbol] = interface.symbols
+    if not leads(symbol, interface):
+        return f"{symbol.name} is not the leading size of every input"
+    if symbol.minimum > 1 or symbol.multiple > 1:
+        return f"{symbol.name} may not be 1"
+    return ""
+
+
+def fixed(interface: Interface, recipe: Recipe) -> str:
+    """The reason why a build can serve one value of each open size only; "" if there is none."""
     if not isinstance(recipe.target, CpuTarget) or not recipe.target.has_threads:
         return "the target is not a CPU with an operating system"
     if recipe.external is not None:
         return EXTERNAL
     if interface.deciding:
         return f"the numbers of '{interface.inputs[interface.deciding[0]].name}' decide shapes"
-    if len(interface.symbols) != 1:
-        return f"{len(interface.symbols)} sizes are open"
-    [symbol] = interface.symbols
-    if any(spec.kind != "input" for spec in interface.inputs):
-        return "the model has states"
-    if not leads(symbol, interface):
-        return f"{symbol.name} is not the leading size of every input"
-    if symbol.minimum > 1 or symbol.multiple > 1:
-        return f"{symbol.name} may not be 1"
-    return ""
+    return "the model has states" if any(spec.kind != "input" for spec in interface.inputs) else ""
 
 
 def leads(symbol: Symbol, interface: Interface) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from xdsl.ir import Dialect, Operation
 from xdsl.universe import Universe
 
-from relay.errors import InvalidArgument, RelayError, Unsupported, near
+from relay.errors import InvalidArgument, RelayError, Unsupported, did_you_mean, near
 from relay.plug_ins import PlugIns, installed
 
 Table = str | Mapping[Any, Any]
@@ -75,8 +75,7 @@ def known(name: str) -> str:
     """Return the name if an installed package has a dialect of this name. Raises InvalidArgument otherwise."""
     names = DIALECTS.names()
     if name not in names:
-        alike = near(name, names)
-        hint = f"did you mean {' or '.join(alike)}?" if alike else f"there are {', '.join(names) or 'none'}"
+        hint = did_you_mean(near(name, names), f"there are {', '.join(names) or 'none'}")
         raise InvalidArgument(f"dialect {name}", "is of no package that is installed", hint)
     return name
 

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa, type_repr
 
 from relay.arguments import is_mapping, shown
-from relay.errors import InvalidArgument, near
+from relay.errors import InvalidArgument, did_you_mean, near
 from relay.passes import registry
 from relay.passes.info import DescribedPass
 
@@ -117,8 +117,9 @@ def _key(name: str) -> Key:
         return keys[option]
     known = [key.name for key in keys.values()] or list(all_keys())
     alike = near(name.removeprefix("relay."), known, cutoff=0.5) or [k.name for k in keys.values()]
-    hint = f"did you mean {' or '.join(alike)}?" if alike else "see PassContext.list_configs()"
-    raise InvalidArgument(f"config['{name}']", "is not a known key", hint)
+    raise InvalidArgument(
+        f"config['{name}']", "is not a known key", did_you_mean(alike, "see PassContext.list_configs()")
+    )
 
 
 def check_options(step: ModulePass) -> None:

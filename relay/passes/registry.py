@@ -19,7 +19,7 @@ from relay.arguments import shown
 from relay.arguments import text as checked_text
 from relay.dialects import plug_in
 from relay.dialects.plug_in import universe_of, universes
-from relay.errors import InvalidArgument, Unsupported, near
+from relay.errors import InvalidArgument, Unsupported, did_you_mean, near
 from relay.passes.info import FOREIGN, DescribedPass, names_of
 from relay.universe import PROVIDERS, RENAMED, public_names
 
@@ -110,8 +110,7 @@ def find(name: str, where: str = "pipeline", first: Mapping[str, Factory] | None
         return by_alias[name]
     named = {**{name: name for name in known}, **{alias: cls.name for alias, cls in by_alias.items()}}
     alike = dict.fromkeys(named[each] for each in near(name, named))
-    hint = f"did you mean {' or '.join(alike)}?" if alike else "see relay-opt --list-passes"
-    raise InvalidArgument(where, f"there is no pass '{name}'", hint)
+    raise InvalidArgument(where, f"there is no pass '{name}'", did_you_mean(alike, "see relay-opt --list-passes"))
 
 
 def load(name: str, factory: Factory) -> type[ModulePass]:
@@ -147,8 +146,7 @@ def check_values(cls: type[ModulePass], spec: ArgSpec) -> None:
     types, known = get_type_hints(cls), [field.name for field in fields(cast(Any, cls)) if field.name != "name"]
     for option, value in spec.parameters.items():
         if (name := option.replace("-", "_")) not in known:
-            alike = near(name, known)
-            hint = f"did you mean {' or '.join(alike)}?" if alike else f"it has {', '.join(known) or 'none'}"
+            hint = did_you_mean(near(name, known), f"it has {', '.join(known) or 'none'}")
             raise InvalidArgument(f"pass {spec.name}", f"has no option '{option}'", hint) from None
         if not (isa(value, types[name]) or (len(value) <= 1 and isa(next(iter(value), None), types[name]))):
             given, kind = " ".join(map(str, value)), getattr(types[name], "__name__", types[name])

@@ -15,7 +15,7 @@ from weakref import finalize
 import numpy as np
 
 from relay.errors import Malformed, RelayError, Unsupported, near
-from relay.plug_ins import PlugIns
+from relay.plug_ins import REPAIR, PlugIns, load_point
 from relay.runtime.memory import Array, Form
 
 if TYPE_CHECKING:
@@ -101,17 +101,9 @@ def find(name: str, where: str, requirement: str = "") -> Loader:
 
 
 def _loaded(point: EntryPoint, where: str, hint: str) -> Loader:
-    try:
-        found: object = point.load()
-    except RelayError:
-        raise
-    except ModuleNotFoundError as error:
-        raise Unsupported(where, f"the loader of '{point.name}' cannot be loaded: {error}", hint) from error
-    except Exception as error:
-        hint = "repair or uninstall the plug-in"
-        raise Unsupported(where, f"the loader of '{point.name}' cannot be loaded: {error}", hint) from error
+    found = load_point(point, where, f"the loader of '{point.name}' ", hint)
     if not callable(found):
-        raise Unsupported(where, f"{point.value} is no loader", "repair or uninstall the plug-in")
+        raise Unsupported(where, f"{point.value} is no loader", REPAIR)
     return cast(Loader, found)
 
 

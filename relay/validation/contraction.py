@@ -82,6 +82,14 @@ class Contraction:
             "sha256 for each channel)",
         )
 
+    def runs_text(self, runs: int, assumed: str) -> str:
+        """The finding about this number of random runs, which assumes that sums are affine, and what `assumed` says."""
+        return (
+            f"sums: {runs} runs with random codes; a wrong coefficient of any result, border and padding too, is "
+            f"missed with a probability below 2^-{self.bits} (assumes that sums are affine in the codes, and "
+            f"that {assumed})"
+        )
+
     def coefficients(self) -> Array:
         """The weights that were found by running the machine code, in the shape that `relay.validation.formulas` takes:
         [output, input], or [output, row, column, input] for a convolution."""

@@ -120,11 +120,7 @@ class Sums:
         """Add a line to the report: the number of runs, and an upper bound of the probability that they miss a wrong
         coefficient of the product."""
         weak = self.tested & (self.missed < self.wanted)
-        text = (
-            f"sums: {runs} runs with random codes; a wrong coefficient of any result, border and padding too, is "
-            f"missed with a probability below 2^-{self.product.bits} (assumes that sums are affine in the codes, and "
-            "that the constant found is added to them)"
-        )
+        text = self.product.runs_text(runs, "the constant found is added to them")
         if weak.any():
             least = max(float((self.missed - self.union)[weak].min()), 0.0)
             text += f"; for {int(weak.sum())} channels whose results change at few sums the bound is 2^-{least:.0f}"

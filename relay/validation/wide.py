@@ -183,11 +183,7 @@ class Wide(Contraction):
             expect(self.kernel, [results], "for random codes")
             missed += -np.log2(1 - np.minimum(self.chance(sums, counts[which]), 1 - 2.0**-8))
         weak = missed < self.bits + union
-        text = (
-            f"sums: {self.kernel.runs - start} runs with random codes; a wrong coefficient of any result, border and "
-            f"padding too, is missed with a probability below 2^-{self.bits} (assumes that sums are affine in the "
-            "codes, and that results do not fall as sums rise)"
-        )
+        text = self.runs_text(self.kernel.runs - start, "results do not fall as sums rise")
         if weak.any():
             least = max(float((missed - union)[weak].min()), 0.0)
             text += f"; for {int(weak.sum())} channels the bound is 2^-{least:.0f}"

@@ -4,7 +4,7 @@ equal."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
@@ -134,9 +134,3 @@ def defines(line: str) -> int:
     """The number of names that a line defines: the results of its op, which are the first names in the line."""
     head, equals, _ = line.partition(" = ")
     return len(names(head)) if equals and head.lstrip().startswith("%") else 0
-
-
-def changed_lines(hunks: Sequence[Hunk]) -> tuple[int, int]:
-    """The number of added lines and of removed lines."""
-    added = sum(h.after[1] - h.after[0] for h in hunks if not h.equal)
-    return added, sum(h.before[1] - h.before[0] for h in hunks if not h.equal)

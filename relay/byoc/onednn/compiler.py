@@ -10,11 +10,20 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Artifact, BuildInfo
+from relay.byoc.kernels import Kernels, Row
 from relay.byoc.library import ThreadedCompiler
-from relay.byoc.onednn.kernels import KERNELS, program
+from relay.byoc.onednn import arithmetic, images, products
 from relay.byoc.onednn.library import VARIABLE, open_library
+from relay.byoc.onednn.writer import Writer
+from relay.byoc.refusals import mean_refusal
 from relay.byoc.regions import Region
 from relay.errors import Unsupported
+
+MEAN = Row(mean_refusal, arithmetic.write_float_mean)
+KERNELS = Kernels(
+    "oneDNN primitive", {**arithmetic.ROWS, **images.ROWS}, Row(products.refusal, products.write), lambda ops: MEAN
+)
+"""The table of all code generators of `onednn`."""
 
 
 @dataclass(frozen=True)
@@ -41,5 +50,8 @@ class OneDnnCompiler(ThreadedCompiler):
         return KERNELS.refusal(ops)
 
     def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
-        made = program(Region(function), build.target.saturates_in_libraries)
+        writer = Writer(Region(function), build.target.saturates_in_libraries)
+        for kernel in writer.region.kernels:
+            KERNELS.write(writer, kernel)
+        made = writer.finish()
         return Artifact(made.pack(), self.params(), {"onednn": made.listing})

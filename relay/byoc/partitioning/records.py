@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NameLoc,
     StringAttr,
-    i64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
@@ -30,6 +29,7 @@ from relay.byoc.partitioning.scope import COMPILER, blocks, eligible, functions,
 from relay.byoc.partitioning.work import multiplications
 from relay.dialects import byoc
 from relay.dialects.context import EXTENDED, UPSTREAM
+from relay.dialects.plain import to_attribute
 from relay.partition_report import Row
 from relay.transforms.location import node_of, words
 
@@ -112,17 +112,12 @@ def contents(function: FuncOp) -> list[Row]:
     return [row for op in ops for row in rows_of(op, function.sym_name.data, ())]
 
 
-def describe(row: Row) -> dict[str, Attribute]:
-    """The attributes `op` (its name), `source`, `macs` and `line` that describe an op; those that are empty or unknown
-    are omitted."""
-    found: dict[str, Attribute] = {"op": StringAttr(row.op)}
-    if row.source:
-        found["source"] = StringAttr(row.source)
-    if row.macs:
-        found["macs"] = IntegerAttr(row.macs, i64)
-    if row.line >= 0:
-        found["line"] = IntegerAttr(row.line, i64)
-    return found
+def describe(row: Row) -> dict[str, object]:
+    """The entries `op` (its name), `source`, `macs` and `line` that describe an op; those that are empty or unknown are
+    omitted."""
+    unknown = {"source": "", "macs": 0, "line": -1}
+    found = {"op": row.op, "source": row.source, "macs": row.macs, "line": row.line}
+    return {key: value for key, value in found.items() if value != unknown.get(key)}
 
 
 def row_from(attr: DictionaryAttr, function: str) -> Row:
@@ -150,7 +145,7 @@ def dictionaries(attr: Attribute | None) -> list[DictionaryAttr]:
 
 def keep_operators(function: FuncOp) -> None:
     """Store the ops of a partitioned function as an attribute, before its body is removed."""
-    function.attributes[OPERATORS] = ArrayAttr([DictionaryAttr(describe(row)) for row in contents(function)])
+    function.attributes[OPERATORS] = to_attribute([describe(row) for row in contents(function)], OPERATORS)
 
 
 def operators(function: FuncOp) -> list[Row]:
@@ -163,14 +158,11 @@ def operators(function: FuncOp) -> list[Row]:
 def write(holder: Operation, kept: Sequence[Row]) -> None:
     """Store rows in an attribute: on a module those of ops that stay with the host, with the reasons; on a partitioned
     function those of its ops that other compilers refused."""
-    found: list[Attribute] = []
+    found: list[object] = []
     for row in kept:
-        what = describe(row) | {"function": StringAttr(row.function)}
-        if not row.refused:
-            found.append(DictionaryAttr(what))
-        for compiler, reason in row.refused.items():
-            found.append(DictionaryAttr(what | {"compiler": StringAttr(compiler), "reason": StringAttr(reason)}))
-    holder.attributes[REFUSALS] = ArrayAttr(found)
+        what = describe(row) | {"function": row.function}
+        found += [what | {"compiler": name, "reason": why} for name, why in row.refused.items()] or [what]
+    holder.attributes[REFUSALS] = to_attribute(found, REFUSALS)
 
 
 def read(holder: Operation) -> list[Row] | None:

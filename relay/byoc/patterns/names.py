@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from relay.errors import InvalidArgument, near
+from relay.errors import InvalidArgument, did_you_mean, near
 
 COMMUTATIVE = frozenset(
     {
@@ -44,8 +44,7 @@ def resolve(name: str) -> str:
     if "." in name and name.partition(".")[0] not in ours:
         return name
     alike = list(dict.fromkeys(short(spoken[each]) for each in near(name, spoken)))
-    hint = f"did you mean {' or '.join(alike)}?" if alike else "see the dialects relay and qnn"
-    raise InvalidArgument("pattern", f"there is no op '{name}'", hint)
+    raise InvalidArgument("pattern", f"there is no op '{name}'", did_you_mean(alike, "see the dialects relay and qnn"))
 
 
 def short(name: str) -> str:

@@ -12,21 +12,41 @@ from xdsl.ir import Operation
 
 from relay.byoc import entries
 from relay.byoc.compiler import Artifact, BuildInfo
+from relay.byoc.kernels import Kernels, Row, never
 from relay.byoc.library import LibraryCompiler, ThreadedCompiler
+from relay.byoc.refusals import mean_refusal
 from relay.byoc.regions import Region
-from relay.byoc.xnnpack import exactness
-from relay.byoc.xnnpack.kernels import KERNELS
+from relay.byoc.xnnpack import arithmetic, exactness, images, products, shapes
 from relay.byoc.xnnpack.writer import Writer
+from relay.dialects import relay
 
 if TYPE_CHECKING:
     from relay.byoc.patterns import Entry
 
+
+def together(ops: Sequence[Operation]) -> Row[Writer]:
+    """The rule that checks and generates a group of ops that become one TFLite operator: a float mean (a sum and a
+    division), or an op and the clip that follows it. For other groups, the rule's check refuses."""
+    if len(ops) == 2 and isinstance(ops[0], relay.SumOp):
+        return Row(mean_refusal, images.write_mean)
+    if len(ops) == 2:
+        return Row(images.clipped_refusal, images.write_clipped)
+    return never("no TFLite operator computes these ops together")
+
+
+KERNELS = Kernels(
+    "TFLite operator",
+    {**arithmetic.ROWS, **shapes.ROWS, **images.ROWS},
+    Row(products.refusal, products.write),
+    together,
+)
+"""The table of all code generators of `xnnpack`."""
 CLAMPED = ("relay.nn.avg_pool2d", "relay.nn.max_pool2d", "relay.add", "relay.subtract", "relay.multiply")
 
 
 class TFLite(LibraryCompiler):
     """The common base of the compilers `xnnpack` and `litert`, which writes a .tflite file. It takes the ops that
-    `relay.byoc.xnnpack.kernels` lists."""
+    `KERNELS` lists."""
 
     extra: ClassVar[str] = "litert"
 
