@@ -41,6 +41,8 @@ a step, and by slightly more because fixed point and floats are inexact; this bo
 
 Off = Array
 """The error bound of a value in quantization steps: one number, or one for each index of the last axis."""
+UNKNOWN: Off = np.array(inf)
+"""The error bound of an op for which it is not known how its result depends on errors of its operands."""
 Gain = Callable[[Any, Sequence[Off]], Off]
 """A function from the error bounds of the operands to that of the result before rounding."""
 
@@ -111,7 +113,7 @@ def computed(kernel: Kernel, of: Callable[[SSAValue], Off]) -> Sequence[tuple[Op
     if isinstance(kernel.ops[0], PRODUCTS):
         product = read_product(kernel.ops)
         if isinstance(product, Refusal) or product.quantization is None:
-            return [(root, unknown([of(kernel.ops[0].operands[0])]))]
+            return [(root, UNKNOWN)]
         return [(root, rounded(product_gain(product, product.quantization, of(product.data))))]
     found: list[tuple[Operation, Off]] = []
     inside: dict[SSAValue, Off] = {}
@@ -132,10 +134,7 @@ def through(op: Operation, offs: Sequence[Off]) -> Off:
         return offs[0] if same else widest(offs)
     if isinstance(op, TensorOp) and op.origin in (Origin.MOVED, Origin.SELECTED):
         return picked(op, offs)
-    gain = GAINS.get(type(op))
-    if gain is None:
-        return unknown(offs)
-    off = gain(op, offs)
+    off = GAINS.get(type(op), lambda op, offs: UNKNOWN)(op, offs)
     return off if isinstance(op, qnn.DequantizeOp) else rounded(off)
 
 
@@ -145,15 +144,9 @@ def picked(op: TensorOp, offs: Sequence[Off]) -> Off:
     data = op.data_operands()
     parameters = [off for value, off in zip(op.operands, offs, strict=True) if value not in data]
     if any(off.any() for off in parameters):
-        return unknown(offs)
+        return UNKNOWN
     last = rank(op.results[0]) - 1
     return largest(offs) if last >= 0 and op.independent_along(last) else widest(offs)
-
-
-def unknown(offs: Sequence[Off]) -> Off:
-    """The error bound of an op for which it is not known how its result depends on errors of its operands: infinity,
-    whatever their error bounds `offs` are."""
-    return np.array(inf)
 
 
 def largest(offs: Sequence[Off]) -> Off:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -14,6 +13,7 @@ from typing import cast
 from xdsl.utils.hints import isa
 
 from relay.errors import InvalidArgument, Malformed
+from relay.files import replace_file
 
 FORMAT = 1
 
@@ -149,9 +149,7 @@ class Log:
             "subject": dict(self.subject),
             "trials": {name: trial.to_json() for name, trial in trials.items()},
         }
-        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
         try:
-            beside.write_text(json.dumps(content, indent=1))
-            beside.replace(self.path)
-        except OSError as error:
-            raise InvalidArgument(f"log {self.path}", f"cannot be written: {error.strerror}") from None
+            replace_file(self.path, json.dumps(content, indent=1).encode())
+        except InvalidArgument as error:
+            raise InvalidArgument(f"log {error.where}", error.what) from None

@@ -25,7 +25,7 @@ OURS: dict[str, str] = {
     "c": "relay.byoc.c.loader:load",
     "litert": "relay.byoc.xnnpack.loader:load_reference",
     "onednn": "relay.byoc.onednn.loader:Session",
-    "onnxruntime": "relay.byoc.onnxruntime.loader:load",
+    "onnxruntime": "relay.byoc.onnxruntime.loader:Session",
     "systolic": "relay.byoc.systolic.loader:Device",
     "xnnpack": "relay.byoc.xnnpack.loader:load",
 }

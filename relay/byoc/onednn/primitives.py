@@ -28,8 +28,6 @@ from relay.byoc.onednn.library import (
 )
 from relay.byoc.onednn.program import Array, Scaling, Step, Tensor
 
-ITEM = {"float32": 4, "int32": 4, "int8": 1, "uint8": 1}
-
 
 class Memories:
     """The library's memory objects by tensor; those of a buffer can be moved to another address."""
@@ -46,7 +44,7 @@ class Memories:
 
     def of(self, tensor: Tensor) -> c_void_p:
         if tensor not in self._made:
-            offset = tensor.offset * ITEM[tensor.dtype]
+            offset = tensor.offset * np.dtype(tensor.dtype).itemsize
             memory = self.library.memory(self.description(tensor), self.addresses[tensor.buffer] + offset)
             self._made[tensor] = memory
             self._of_buffer.setdefault(tensor.buffer, []).append((memory, offset))

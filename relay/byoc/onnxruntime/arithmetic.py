@@ -127,18 +127,29 @@ def write_subtract(graph: Graph, op: qnn.SubtractOp) -> None:
     graph.define(op.result, coded(graph, graph.node("Sub", reals), target, type, code_bounds(op)), first)
 
 
-def write_sigmoid(graph: Graph, op: qnn.SigmoidOp) -> None:
-    first, type = graph.layout(op.input), dtype(op.input)
-    source, target = codes_of(op, "input", "output")
-    inputs = [graph.read(op.input, first), *graph.quantization(source, type), *graph.quantization(target, type)]
-    graph.define(op.result, graph.node("QLinearSigmoid", inputs, CONTRIB), first)
+def unary(compute: Callable[[Graph, Any, str], str]) -> Callable[[Graph, Any], None]:
+    """A generator for an op on one tensor, in the layout of its operand: `compute` gets the operand's name and returns
+    that of the result."""
+
+    def write(graph: Graph, op: Any) -> None:
+        first = graph.layout(op.input)
+        graph.define(op.result, compute(graph, op, graph.read(op.input, first)), first)
+
+    return write
 
 
-def write_tanh(graph: Graph, op: qnn.TanhOp) -> None:
-    first, type = graph.layout(op.input), dtype(op.input)
+@unary
+def write_sigmoid(graph: Graph, op: qnn.SigmoidOp, name: str) -> str:
     source, target = codes_of(op, "input", "output")
-    name = real(graph, graph.read(op.input, first), source, type)
-    graph.define(op.result, coded(graph, graph.node("Tanh", [name]), target, type), first)
+    scales = [*graph.quantization(source, dtype(op.input)), *graph.quantization(target, dtype(op.input))]
+    return graph.node("QLinearSigmoid", [name, *scales], CONTRIB)
+
+
+@unary
+def write_tanh(graph: Graph, op: qnn.TanhOp, name: str) -> str:
+    source, target = codes_of(op, "input", "output")
+    found = graph.node("Tanh", [real(graph, name, source, dtype(op.input))])
+    return coded(graph, found, target, dtype(op.input))
 
 
 def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
@@ -167,16 +178,14 @@ def quantize_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
     return scale_refusal(op) or type_refusal(op, FLOAT, *CODES)
 
 
-def write_quantize(graph: Graph, op: qnn.QuantizeOp) -> None:
-    first = graph.layout(op.input)
-    target = codes(op.scale, op.zero_point)
-    graph.define(op.result, coded(graph, graph.read(op.input, first), target, dtype(op.result)), first)
+@unary
+def write_quantize(graph: Graph, op: qnn.QuantizeOp, name: str) -> str:
+    return coded(graph, name, codes(op.scale, op.zero_point), dtype(op.result))
 
 
-def write_dequantize(graph: Graph, op: qnn.DequantizeOp) -> None:
-    first = graph.layout(op.input)
-    source = codes(op.scale, op.zero_point)
-    graph.define(op.result, real(graph, graph.read(op.input, first), source, dtype(op.input)), first)
+@unary
+def write_dequantize(graph: Graph, op: qnn.DequantizeOp, name: str) -> str:
+    return real(graph, name, codes(op.scale, op.zero_point), dtype(op.input))
 
 
 def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
@@ -185,11 +194,10 @@ def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
     return type_refusal(op, *CODES) or rescaling.requantize_refusal(op)
 
 
-def write_requantize(graph: Graph, op: qnn.RequantizeOp) -> None:
-    first = graph.layout(op.input)
+@unary
+def write_requantize(graph: Graph, op: qnn.RequantizeOp, name: str) -> str:
     source, target = codes_of(op, "input", "output")
-    name = real(graph, graph.read(op.input, first), source, dtype(op.input))
-    graph.define(op.result, coded(graph, name, target, dtype(op.result), code_bounds(op)), first)
+    return coded(graph, real(graph, name, source, dtype(op.input)), target, dtype(op.result), code_bounds(op))
 
 
 def reduced(graph: Graph, kind: str, op: relay.ReduceOp | qnn.MeanOp, name: str) -> str:
@@ -243,11 +251,9 @@ def position(kind: str) -> Row[Graph]:
     return Row(lambda op: element_refusal(op.input, "compares", FLOAT, *CODES, "int32"), write)
 
 
-def write_clip(graph: Graph, op: relay.ClipOp) -> None:
-    first = graph.layout(op.input)
-    bounds = clip_bounds(op)
-    name = clamped(graph, graph.read(op.input, first), *bounds, dtype(op.input))
-    graph.define(op.result, name, first)
+@unary
+def write_clip(graph: Graph, op: relay.ClipOp, name: str) -> str:
+    return clamped(graph, name, *clip_bounds(op), dtype(op.input))
 
 
 def write_bias(graph: Graph, op: relay.BiasAddOp) -> None:
@@ -258,12 +264,12 @@ def write_bias(graph: Graph, op: relay.BiasAddOp) -> None:
     graph.define(op.result, graph.node("Add", [graph.read(op.data, first), bias]), first)
 
 
-def write_cast(graph: Graph, op: relay.CastOp) -> None:
-    first, name = graph.layout(op.input), graph.read(op.input, graph.layout(op.input))
+@unary
+def write_cast(graph: Graph, op: relay.CastOp, name: str) -> str:
     if dtype(op.input) == INT8:
         name = graph.signed(name)
     name = cast(graph, name, dtype(op.result))
-    graph.define(op.result, graph.unsigned(name) if dtype(op.result) == INT8 else name, first)
+    return graph.unsigned(name) if dtype(op.result) == INT8 else name
 
 
 def reciprocal_root(graph: Graph, names: list[str]) -> str:

@@ -14,11 +14,14 @@ ERRORS = 3
 
 
 class Session:
-    """A session; several threads may call it at once. It works on the caller's tensors without copies."""
+    """A model as a session, on `params["threads"]` threads, by default 1; several threads may call it at once. It works
+    on the caller's tensors without copies."""
 
-    def __init__(self, artifact: bytes, threads: int) -> None:
+    def __init__(
+        self, artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
+    ) -> None:
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
+        options.intra_op_num_threads = threads_of(params)
         options.inter_op_num_threads = 1
         options.log_severity_level = ERRORS
         self._session = onnxruntime.InferenceSession(artifact, options, providers=["CPUExecutionProvider"])
@@ -32,10 +35,3 @@ class Session:
         for name, array in zip(self._outputs, outputs, strict=True):
             binding.bind_output(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
         self._session.run_with_iobinding(binding)
-
-
-def load(
-    artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
-) -> Session:
-    """Load a model; `params["threads"]` is the number of threads, by default 1."""
-    return Session(artifact, threads_of(params))

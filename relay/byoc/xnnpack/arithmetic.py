@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from relay.byoc import rescaling
 from relay.byoc.kernels import Row, never
 from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes, codes_of, dtype
 from relay.byoc.refusals import CODES, FLOAT, divisor_refusal, element_refusal, scale_refusal, type_refusal
 from relay.byoc.scales import declared
-from relay.byoc.xnnpack.model import OptionValue
 from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, float_activation
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
@@ -50,9 +49,9 @@ def compared(kind: str) -> Row[Writer]:
     )
 
 
-def declared_input(writer: Writer, op: Operation, index: int) -> int:
-    """The tensor of an operand, with the scale that the op's properties give for it."""
-    return writer.read(op.operands[index], declared(op).get(op.operands[index]))
+def declared_input(writer: Writer, op: Operation) -> int:
+    """The tensor of the first operand, with the scale that the op's properties give for it."""
+    return writer.read(op.operands[0], declared(op).get(op.operands[0]))
 
 
 def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
@@ -76,8 +75,7 @@ def binary(kind: str) -> Row[Writer]:
 
     def write(writer: Writer, op: qnn.QnnBinaryOp) -> None:
         lhs, rhs = map(writer.read, (op.lhs, op.rhs), codes_of(op, "lhs", "rhs"))
-        options: dict[str, OptionValue] = {"fused_activation_function": binary_activation(op) or "NONE"}
-        writer.emit(kind, [lhs, rhs], op.result, options)
+        writer.emit(kind, [lhs, rhs], op.result, {"fused_activation_function": binary_activation(op) or "NONE"})
 
     return Row(binary_refusal, write)
 
@@ -97,7 +95,7 @@ def result_refusal(kind: str, op: qnn.SigmoidOp | qnn.TanhOp) -> str | None:
 def curve(kind: str) -> Row[Writer]:
     return Row(
         lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op) or result_refusal(kind, op),
-        lambda writer, op: writer.emit(kind, [declared_input(writer, op, 0)], op.results[0]),
+        lambda writer, op: writer.emit(kind, [declared_input(writer, op)], op.results[0]),
     )
 
 
@@ -134,9 +132,13 @@ def mean_refusal(op: qnn.MeanOp) -> str | None:
     return type_refusal(op, *CODES) or rescaling.mean_refusal(op)
 
 
+def reduce(writer: Writer, kind: str, data: SSAValue | int, op: relay.ReduceOp | qnn.MeanOp, result: SSAValue) -> None:
+    """Write a reduction of `data`, along the axes of the op, to `result`."""
+    writer.emit(kind, [data, writer.integers(op.axes())], result, {"keep_dims": bool(op.keepdims.value.data)})
+
+
 def write_mean(writer: Writer, op: qnn.MeanOp) -> None:
-    data = writer.read(op.input, codes(op.input_scale, op.input_zero_point))
-    writer.emit("MEAN", [data, writer.integers(op.axes())], op.result, {"keep_dims": bool(op.keepdims.value.data)})
+    reduce(writer, "MEAN", writer.read(op.input, codes(op.input_scale, op.input_zero_point)), op, op.result)
 
 
 def write_softmax(writer: Writer, op: qnn.SoftmaxOp) -> None:
@@ -153,11 +155,7 @@ def write_float_softmax(writer: Writer, op: relay.SoftmaxOp) -> None:
 
 
 def reduction(kind: str, *types: str) -> Row[Writer]:
-    def write(writer: Writer, op: relay.ReduceOp) -> None:
-        options: dict[str, OptionValue] = {"keep_dims": bool(op.keepdims.value.data)}
-        writer.emit(kind, [op.input, writer.integers(op.axes())], op.result, options)
-
-    return Row(lambda op: type_refusal(op, *types), write)
+    return Row(lambda op: type_refusal(op, *types), lambda writer, op: reduce(writer, kind, op.input, op, op.result))
 
 
 def position(kind: str) -> Row[Writer]:
@@ -170,8 +168,8 @@ def position(kind: str) -> Row[Writer]:
         return element_refusal(op.input, "compares", FLOAT, *CODES)
 
     def write(writer: Writer, op: relay.ArgOp) -> None:
-        options: dict[str, OptionValue] = {"output_type": dtype(op.result).name.upper()}
-        writer.emit(kind, [op.input, writer.integers(op.axes())], op.result, options)
+        inputs = [op.input, writer.integers(op.axes())]
+        writer.emit(kind, inputs, op.result, {"output_type": dtype(op.result).name.upper()})
 
     return Row(refusal, write)
 
@@ -206,11 +204,8 @@ def bias_refusal(op: relay.BiasAddOp) -> str | None:
 
 
 def write_cast(writer: Writer, op: relay.CastOp) -> None:
-    options: dict[str, OptionValue] = {
-        "in_data_type": dtype(op.input).name.upper(),
-        "out_data_type": dtype(op.result).name.upper(),
-    }
-    writer.emit("CAST", [op.input], op.result, options)
+    names = {"in_data_type": dtype(op.input).name.upper(), "out_data_type": dtype(op.result).name.upper()}
+    writer.emit("CAST", [op.input], op.result, names)
 
 
 ROWS: dict[type[Operation], Row[Writer]] = {
@@ -247,7 +242,7 @@ ROWS: dict[type[Operation], Row[Writer]] = {
     relay.ArgminOp: position("ARG_MIN"),
     qnn.QuantizeOp: Row(quantize_refusal, plain("QUANTIZE").write),
     qnn.DequantizeOp: Row(
-        quantize_refusal, lambda writer, op: writer.emit("DEQUANTIZE", [declared_input(writer, op, 0)], op.result)
+        quantize_refusal, lambda writer, op: writer.emit("DEQUANTIZE", [declared_input(writer, op)], op.result)
     ),
     qnn.RequantizeOp: Row(requantize_refusal, write_requantize),
     qnn.AddOp: binary("ADD"),

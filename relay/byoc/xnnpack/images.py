@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from relay.byoc.kernels import Row
 from relay.byoc.quantized import clip_bounds, dtype, pool_window
 from relay.byoc.refusals import CODES, FLOAT, type_refusal
-from relay.byoc.xnnpack.arithmetic import write_clip
+from relay.byoc.xnnpack.arithmetic import reduce, write_clip
 from relay.byoc.xnnpack.model import OptionValue
 from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, float_activation
 from relay.dialects import relay
@@ -85,15 +85,14 @@ def write_clipped(writer: Writer, ops: Sequence[Operation]) -> None:
         if activation is None:
             write_clip(writer, last)
     else:
-        options: dict[str, OptionValue] = {"fused_activation_function": activation or "NONE"}
-        writer.emit(FUSED[type(first)], list(first.operands), last.result, options)
+        fused = {"fused_activation_function": activation or "NONE"}
+        writer.emit(FUSED[type(first)], list(first.operands), last.result, fused)
 
 
 def write_mean(writer: Writer, ops: Sequence[Operation]) -> None:
     total, quotient = ops
     assert isinstance(total, relay.SumOp)
-    options: dict[str, OptionValue] = {"keep_dims": bool(total.keepdims.value.data)}
-    writer.emit("MEAN", [total.input, writer.integers(total.axes())], quotient.results[0], options)
+    reduce(writer, "MEAN", total.input, total, quotient.results[0])
 
 
 def write_resize(writer: Writer, op: relay.Resize2dOp) -> None:
