@@ -51,6 +51,12 @@ def scale_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
     return "it has a scale per channel" if to_numpy(op.scale).size != 1 else None
 
 
+def quantize_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
+    """The reason why an op is not supported, if it does not convert between float32 and codes with one scale; else
+    None."""
+    return scale_refusal(op) or type_refusal(op, FLOAT, *CODES)
+
+
 def mean_refusal(ops: Sequence[Operation]) -> str | None:
     """The reason why these two ops are not a sum and a division that compute a mean of floats; None if they are."""
     total, quotient = ops

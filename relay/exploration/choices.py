@@ -14,7 +14,7 @@ from typing import cast
 
 from xdsl.passes import ModulePass
 
-from relay.arguments import mapping
+from relay.arguments import is_mapping, mapping
 from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
 from relay.errors import InvalidArgument, RelayError
@@ -125,7 +125,7 @@ def _short(value: object) -> str:
 def _choice(name: str, written: object, target: str | Target) -> Choice:
     where = f"choices['{name}']"
     try:
-        given = _options(written)
+        given = written if is_mapping(written) else {"pipeline": written}
         for key in given:
             if key not in KEYS and "." not in key:
                 raise InvalidArgument(where, f"has the unknown key '{key}'", f"known are {', '.join(KEYS)} and configs")
@@ -146,12 +146,6 @@ def _choice(name: str, written: object, target: str | Target) -> Choice:
         raise InvalidArgument(f"{where}: {error.where}", error.what, error.hint) from error
     required, disabled = tuple(ctx.required_pass), tuple(ctx.disabled_pass)
     return Choice(name, chosen, pipeline, ctx.opt_level, required, disabled, ctx.config)
-
-
-def _options(written: object) -> Mapping[str, object]:
-    if isinstance(written, Mapping):
-        return cast(Mapping[str, object], written)
-    return {"pipeline": written}
 
 
 def _mapping(value: object, where: str) -> Mapping[str, object]:

@@ -53,15 +53,13 @@ class Summary:
         return asdict(self) | {"macs": self.macs}
 
     def __str__(self) -> str:
-        lines = [f"{what:7} {described(row)}" for what, rows in self._ends() for row in rows]
+        ends = ("input", self.inputs), ("output", self.outputs)
+        lines = [f"{what:7} {described(row)}" for what, rows in ends for row in rows]
         lines += [f"weights {self.weights} tensors, {self.weight_bytes} bytes", ""]
         table = [("operator", "count", "multiply-accumulates")]
         table += [(row.kind, str(row.count), str(row.macs)) for row in self.operators]
         table.append(("all", str(sum(row.count for row in self.operators)), str(self.macs)))
         return "\n".join([*lines, *aligned(table, (1, 2))])
-
-    def _ends(self) -> tuple[tuple[str, tuple[dict[str, Any], ...]], ...]:
-        return ("input", self.inputs), ("output", self.outputs)
 
 
 def described(row: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from relay.byoc.kernels import Row, never
 from relay.byoc.onnxruntime.graph import CONTRIB, INT8, Graph
 from relay.byoc.onnxruntime.products import clamped
 from relay.byoc.quantized import CODE_TYPES, Bounds, Codes, clip_bounds, code_bounds, codes, codes_of, dtype
-from relay.byoc.refusals import CODES, FLOAT, divisor_refusal, element_refusal, scale_refusal, type_refusal
+from relay.byoc.refusals import CODES, FLOAT, divisor_refusal, element_refusal, quantize_refusal, type_refusal
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import to_numpy
@@ -172,10 +172,6 @@ def write_float_softmax(graph: Graph, op: relay.SoftmaxOp) -> None:
     if beta != 1:
         name = graph.node("Mul", [name, graph.constant(beta, np.dtype(np.float32))])
     graph.define(op.result, graph.node("Softmax", [name], axis=-1))
-
-
-def quantize_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
-    return scale_refusal(op) or type_refusal(op, FLOAT, *CODES)
 
 
 @unary

@@ -77,7 +77,6 @@ def inputs(region: byoc.RegionOp, hoist: bool) -> list[SSAValue]:
     block, holder = region.body.block, region.parent
     assert holder is not None
     known: dict[SSAValue, SSAValue] = {}
-    constants: list[ConstantOp] = []
     for value, argument in zip(region.operands, list(block.args), strict=True):
         if value in known:
             argument.replace_all_uses_with(known[value])
@@ -89,11 +88,11 @@ def inputs(region: byoc.RegionOp, hoist: bool) -> list[SSAValue]:
             known[value] = argument
         if not argument.uses.get_length():
             block.erase_arg(argument)
-    if hoist:
-        lift(block)
-        constants = [op for op in block.ops if isinstance(op, ConstantOp)]
+    if not hoist:
+        return list(known)
+    lift(block)
     hoisted: dict[tuple[Attribute, Attribute | None], SSAValue] = {}
-    for op in constants:
+    for op in [op for op in block.ops if isinstance(op, ConstantOp)]:
         key = (op.value, op.label)
         if key not in hoisted:
             holder.insert_op_before(copy := op.clone(), region)

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from relay.byoc import rescaling
 from relay.byoc.kernels import Row, never
 from relay.byoc.quantized import CODE_TYPES, Codes, clip_bounds, code_bounds, codes, codes_of, dtype
-from relay.byoc.refusals import CODES, FLOAT, divisor_refusal, element_refusal, scale_refusal, type_refusal
+from relay.byoc.refusals import CODES, FLOAT, divisor_refusal, element_refusal, quantize_refusal, type_refusal
 from relay.byoc.scales import declared
 from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, float_activation
 from relay.dialects import qnn, relay
@@ -97,10 +97,6 @@ def curve(kind: str) -> Row[Writer]:
         lambda op: type_refusal(op, *CODES) or rescaling.curve_refusal(op) or result_refusal(kind, op),
         lambda writer, op: writer.emit(kind, [declared_input(writer, op)], op.results[0]),
     )
-
-
-def quantize_refusal(op: qnn.QuantizeOp | qnn.DequantizeOp) -> str | None:
-    return scale_refusal(op) or type_refusal(op, FLOAT, *CODES)
 
 
 def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
