@@ -65,6 +65,12 @@ class Scalar:
     def between(self, low: float, high: float) -> Scalar:
         return Scalar(self.importer, self.importer.clip(self.value, low, high))
 
+    def to_even(self) -> Scalar:
+        """Round to the nearest integer, halves to even: if x is half-way between two integers, the result is `2 *
+        round(x / 2)`."""
+        tie = (self - self.of(relay.FloorOp)).of(relay.EqualOp, 0.5)
+        return tie.choose((self * 0.5).of(relay.RoundOp) * 2, self.of(relay.RoundOp), self)
+
     def choose(self, first: Scalar | float, second: Scalar | float, like: Scalar) -> Scalar:
         """Select elementwise: `first` where this boolean tensor is true, else `second`; numbers get the element type of
         `like`."""
@@ -140,14 +146,3 @@ def channels_from_pixels(importer: TensorBuilder, image: SSAValue, block: int) -
     parts = importer.reshape(image, [n, c, h // block, block, w // block, block])
     turned = importer.transpose(parts, (0, 1, 3, 5, 2, 4))
     return importer.reshape(turned, [n, c * block**2, h // block, w // block])
-
-
-def nearest_even(importer: TensorBuilder, x: SSAValue) -> SSAValue:
-    """Round to the nearest integer, halves to even: if x is half-way between two integers, the result is `2 * round(x /
-    2)`."""
-    half, two = importer.like(0.5, x), importer.like(2, x)
-    rest = importer.call(relay.SubtractOp, x, importer.call(relay.FloorOp, x))
-    halved = importer.call(relay.RoundOp, importer.call(relay.MultiplyOp, x, half))
-    even = importer.call(relay.MultiplyOp, halved, two)
-    tie = importer.call(relay.EqualOp, rest, half)
-    return importer.call(relay.WhereOp, tie, even, importer.call(relay.RoundOp, x))

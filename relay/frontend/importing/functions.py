@@ -29,6 +29,13 @@ def log1p(x: Scalar) -> Scalar:
     return exact.of(relay.IsfiniteOp).choose(exact, total.of(relay.LogOp), x)
 
 
+def atan2(y: Scalar, x: Scalar) -> Scalar:
+    """The angle of (x, y): `atan(y / x)`, plus or minus half a turn if x is negative, or a quarter turn if it is 0."""
+    near, turn = (y / x).of(relay.AtanOp), (y < 0.0).choose(-math.pi, math.pi, x)
+    straight = (y < 0.0).choose(-math.pi / 2, (y > 0.0).choose(math.pi / 2, x.number(0.0), x), x)
+    return x.of(relay.EqualOp, 0.0).choose(straight, (x < 0.0).choose(near + turn, near, x), x)
+
+
 def hard_sigmoid(x: Scalar) -> Scalar:
     return (x + 3.0).between(0.0, 6.0) / 6.0
 
@@ -41,6 +48,10 @@ def glu(x: Scalar, axis: int) -> Scalar:
     bounds = ((0, size // 2), (size // 2, size))
     a, b = (Scalar(x.importer, x.importer.slice(x.value, {axis: each})) for each in bounds)
     return a * b.of(relay.SigmoidOp)
+
+
+def prelu(x: Scalar, slope: Scalar) -> Scalar:
+    return (x > 0.0).choose(x, x * slope, x)
 
 
 def shrunk(x: Scalar, limit: float, bias: float) -> Scalar:

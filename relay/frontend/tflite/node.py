@@ -22,7 +22,9 @@ CODES = ("INT8", "UINT8")
 ALL_CODES = (*CODES, "INT16")
 FLOATS = ("FLOAT32",)
 INDICES = ("INT32", "INT64")
+NUMBERS = ("FLOAT32", *INDICES)
 _RANGES = {"INT8": (-128, 127), "UINT8": (0, 255), "INT16": (-32768, 32767)}
+"""The smallest and largest quantized value of each type."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

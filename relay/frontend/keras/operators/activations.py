@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
+from relay.frontend.importing import functions
 from relay.frontend.importing.formulas import Scalar, logsumexp
 from relay.frontend.importing.functions import ACTIVATIONS, elu, glu, shrunk, softplus
 from relay.frontend.keras.builder import Importer
@@ -110,4 +111,4 @@ def prelu(importer: Importer, node: Layer) -> SSAValue:
     slope = importer.weight(node, "alpha", np.ascontiguousarray(alpha))
     if alpha.size == alpha.shape[-1] and alpha.ndim == importer.rank(x.value) - 1:
         return importer.call(relay.PreluOp, x.value, importer.reshape(slope, [alpha.size]), axis=alpha.ndim)
-    return (x > 0.0).choose(x, x * Scalar(importer, slope), x).value
+    return functions.prelu(x, Scalar(importer, slope)).value

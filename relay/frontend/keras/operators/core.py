@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.frontend.importing.formulas import Scalar, nearest_even, truths
+from relay.frontend.importing.formulas import Scalar, truths
 from relay.frontend.importing.products import einsum, product, scaled
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_row, values_in
@@ -72,10 +72,9 @@ def _product(importer: Importer, node: Layer, x: SSAValue, kernel: Array, scale:
     if scale is None:
         return importer.call(relay.MatmulOp, x, value, out_dtype=f32)
     data = Scalar(importer, x)
-    most = importer.call(relay.MaxOp, data.of(relay.AbsOp).value, axis=[1], keepdims=True)
-    base = Scalar(importer, most) + _epsilon(node)
+    base = data.of(relay.AbsOp).of(relay.MaxOp, axis=[1], keepdims=True) + _epsilon(node)
     own = base.number(LEVELS) / base
-    codes = importer.clip(nearest_even(importer, (data * own).value), -LEVELS, LEVELS)
+    codes = (data * own).to_even().between(-LEVELS, LEVELS).value
     sums = importer.call(relay.MatmulOp, importer.cast(codes, i8), value, out_dtype=i32)
     factor = Scalar(importer, importer.weight(node, "kernel_scale", scale.reshape(1, -1)))
     return (Scalar(importer, importer.cast(sums, f32)) / (own * factor)).value

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
-from relay.frontend.importing.formulas import Scalar, bounded, logsumexp, named, nearest_even, norm, truths
+from relay.frontend.importing.formulas import Scalar, bounded, logsumexp, named, norm, truths
 from relay.frontend.importing.functions import FUNCTIONS, POWERS
 from relay.frontend.importing.products import einsum, product
 from relay.frontend.keras.builder import Importer
@@ -56,7 +56,7 @@ def function(importer: Importer, node: Layer) -> SSAValue:
 def round_(importer: Importer, node: Layer) -> SSAValue:
     """Import Round, with halves to even; integers are returned unchanged."""
     node.refuse({"decimals": 0})
-    return nearest_even(importer, node.x) if importer.is_float(node.x) else node.x
+    return Scalar(importer, node.x).to_even().value if importer.is_float(node.x) else node.x
 
 
 def both(importer: Importer, node: Layer, first: int = 0) -> list[SSAValue]:

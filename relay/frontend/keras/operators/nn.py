@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.frontend.importing import windows
-from relay.frontend.importing.formulas import Scalar, nearest_even, normed
+from relay.frontend.importing.formulas import Scalar, normed
 from relay.frontend.importing.paddings import padded
 from relay.frontend.importing.resizing import Rule, resized
 from relay.frontend.importing.windows import SPATIAL
@@ -184,7 +184,7 @@ def resizing(importer: Importer, node: Layer) -> SSAValue:
     x = node.value()
     found = _resized(importer, node, importer.real(x), [node.integer("height"), node.integer("width")])
     if (dtype := importer.dtype(x)).kind in "iu":
-        found = importer.clip(nearest_even(importer, found), *code_range(dtype))
+        found = Scalar(importer, found).to_even().between(*code_range(dtype)).value
     return importer.cast(found, importer.element(x))
 
 

@@ -12,7 +12,8 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, bounded, named, nearest_even
+from relay.frontend.importing import functions
+from relay.frontend.importing.formulas import Scalar, bounded, named
 from relay.frontend.importing.functions import elu, shrunk, softplus
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
@@ -90,7 +91,7 @@ def modulo(importer: Importer, node: Node) -> SSAValue:
 
 @op("Round")
 def round_(importer: Importer, node: Node) -> SSAValue:
-    return nearest_even(importer, node.input(0))
+    return Scalar(importer, node.input(0)).to_even().value
 
 
 @op("Where")
@@ -171,8 +172,7 @@ def prelu(importer: Importer, node: Node) -> SSAValue:
         slope = importer.reshape(slope, padded)
     if len(channels) == 1 and importer.is_float(x) and padded[channels[0]] == node.shape(0)[channels[0]]:
         return importer.call(relay.PreluOp, x, importer.reshape(slope, [padded[channels[0]]]), axis=channels[0])
-    positive = importer.call(relay.GreaterOp, x, importer.like(0, x))
-    return importer.call(relay.WhereOp, positive, x, importer.call(relay.MultiplyOp, x, slope))
+    return functions.prelu(Scalar(importer, x), Scalar(importer, slope)).value
 
 
 _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {

@@ -10,12 +10,11 @@ from relay.dialects.op import TensorOp
 from relay.dialects.relay import AddOp, BinaryOp, DivideOp, FloorDivideOp, MaximumOp, MinimumOp, MultiplyOp, SubtractOp
 from relay.frontend.importing.builder import multiplier_attrs, number, parameters
 from relay.frontend.tflite.builder import Importer
-from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
+from relay.frontend.tflite.node import ALL_CODES, NUMBERS, Node
 from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import EVERYWHERE, operator
 from relay.interpreters.arithmetic import quantize_multiplier
 
-NUMBERS = ("FLOAT32", *INDICES)
 PLAIN = (*NUMBERS, "INT8", "INT16")
 _LEFT_SHIFT = {"INT8": 20, "UINT8": 20, "INT16": 15}
 

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.model import Tensor
-from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
+from relay.frontend.tflite.node import ALL_CODES, INDICES, NUMBERS, Node
 from relay.frontend.tflite.table import operator
 
 MOST = 1 << 24
@@ -43,7 +43,7 @@ def fill(importer: Importer, node: Node) -> list[SSAValue]:
 @operator("ZEROS_LIKE", versions=(1, 1), inputs=(1, 1))
 def zeros_like(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
-    node.one_type(("FLOAT32", *INDICES), data, node.output())
+    node.one_type(NUMBERS, data, node.output())
     return [importer.call(relay.ZerosLikeOp, importer.value(data))]
 
 
@@ -51,7 +51,7 @@ def zeros_like(importer: Importer, node: Node) -> list[SSAValue]:
 def range_(importer: Importer, node: Node) -> list[SSAValue]:
     """Import RANGE of constants: `start + i * delta` up to the limit, exclusively."""
     every = node.inputs()
-    node.one_type(("FLOAT32", *INDICES))
+    node.one_type(NUMBERS)
     numbers = [node.array(tensor).reshape(-1) for tensor in every]
     if any(array.size != 1 for array in numbers) or not numbers[2][0]:
         raise node.malformed("start, limit and delta are no single numbers, or delta is 0")

@@ -3,20 +3,18 @@ several tensors."""
 
 from __future__ import annotations
 
-import math
-
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import TensorOp
 from relay.dialects.op import tensor as type_of
 from relay.dialects.relay import BinaryOp, CompareOp
-from relay.frontend.importing.formulas import nearest_even
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.functions import atan2
 from relay.frontend.tflite.builder import Importer, numpy_type
-from relay.frontend.tflite.node import ALL_CODES, FLOATS, INDICES, Node
+from relay.frontend.tflite.node import ALL_CODES, FLOATS, INDICES, NUMBERS, Node
 from relay.frontend.tflite.table import ANY, operator
 
-NUMBERS = ("FLOAT32", *INDICES)
 INTEGERS = (*INDICES, "INT8", "UINT8", "INT16")
 
 _UNARY: dict[str, tuple[type[TensorOp], tuple[str, ...]]] = {
@@ -62,26 +60,6 @@ def unary(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.call(op, importer.value(node.input(0)))]
 
 
-@operator("SQUARE", versions=(1, 1), inputs=(1, 1))
-def square(importer: Importer, node: Node) -> list[SSAValue]:
-    node.one_type(FLOATS)
-    value = importer.value(node.input(0))
-    return [importer.call(relay.MultiplyOp, value, value)]
-
-
-@operator("ROUND", versions=(1, 1), inputs=(1, 1))
-def round_(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import ROUND, halves to even: if x is half-way between two integers, the result is `2 * round(x / 2)`."""
-    node.one_type(FLOATS)
-    return [nearest_even(importer, importer.value(node.input(0)))]
-
-
-@operator("GELU", versions=(1, 2), inputs=(1, 1))
-def gelu(importer: Importer, node: Node) -> list[SSAValue]:
-    node.one_type(FLOATS)
-    return [importer.call(relay.GeluOp, importer.value(node.input(0)), approximate=node.flag("approximate"))]
-
-
 @operator(*_BINARY, versions=(1, 2), inputs=(2, 2))
 def binary(importer: Importer, node: Node) -> list[SSAValue]:
     op, types = _BINARY[node.operator.kind]
@@ -99,22 +77,10 @@ def right_shift(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 @operator("ATAN2", versions=(1, 1), inputs=(2, 2))
-def atan2(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import ATAN2: the angle of (x, y), `atan(y / x)` plus or minus half a turn if x is negative, or a quarter turn if
-    it is 0."""
+def angle(importer: Importer, node: Node) -> list[SSAValue]:
     node.one_type(FLOATS)
-    y, x = (importer.value(tensor) for tensor in node.inputs())
-    zero = importer.scalar(0.0, x)
-
-    def choose(compare: type[CompareOp], value: SSAValue, first: SSAValue, second: SSAValue) -> SSAValue:
-        return importer.call(relay.WhereOp, importer.call(compare, value, zero), first, second)
-
-    near = importer.call(relay.AtanOp, importer.call(relay.DivideOp, y, x))
-    turn = choose(relay.LessOp, y, importer.scalar(-math.pi, x), importer.scalar(math.pi, x))
-    straight = choose(relay.GreaterOp, y, importer.scalar(math.pi / 2, x), zero)
-    straight = choose(relay.LessOp, y, importer.scalar(-math.pi / 2, x), straight)
-    behind = importer.call(relay.AddOp, near, turn)
-    return [choose(relay.EqualOp, x, straight, choose(relay.LessOp, x, behind, near))]
+    y, x = (Scalar(importer, importer.value(tensor)) for tensor in node.inputs())
+    return [atan2(y, x).value]
 
 
 @operator(*_COMPARISONS, versions=(1, 5), inputs=(2, 2))

@@ -3,25 +3,14 @@ L2 pooling."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from xdsl.ir import SSAValue
 
-from relay.dialects.relay import (
-    AddOp,
-    AvgPool2dOp,
-    DivideOp,
-    Expm1Op,
-    GreaterOp,
-    L2NormalizeOp,
-    LeakyReluOp,
-    LrnOp,
-    MultiplyOp,
-    PreluOp,
-    RoundOp,
-    SqrtOp,
-    SubtractOp,
-    WhereOp,
-)
+from relay.dialects import relay
+from relay.frontend.importing import functions
+from relay.frontend.importing.formulas import Scalar
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import FLOATS, Node
 from relay.frontend.tflite.operators.convolution import strides_and_padding
@@ -31,12 +20,22 @@ from relay.interpreters.arithmetic import round_away
 LEAST_NORM = 1e-6
 """The least norm by which TFLite's L2_NORMALIZATION divides."""
 
+_FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
+    "ELU": lambda x, n: (x > 0.0).choose(x, x.of(relay.Expm1Op), x),
+    "GELU": lambda x, n: x.of(relay.GeluOp, approximate=n.flag("approximate")),
+    "HARD_SWISH": lambda x, n: x * (x + 3.0).between(0.0, 6.0) / 6.0,
+    "LEAKY_RELU": lambda x, n: x.of(relay.LeakyReluOp, alpha=n.real("alpha")),
+    "ROUND": lambda x, n: x.to_even(),
+    "SQUARE": lambda x, n: x * x,
+}
+"""Functions without other operands, by operator."""
 
-@operator("LEAKY_RELU", versions=(1, 2), inputs=(1, 1))
-def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
-    data = node.input(0)
+
+@operator("ELU", "HARD_SWISH", "ROUND", "SQUARE", versions=(1, 1), inputs=(1, 1))
+@operator("GELU", "LEAKY_RELU", versions=(1, 2), inputs=(1, 1))
+def formula(importer: Importer, node: Node) -> list[SSAValue]:
     node.one_type(FLOATS)
-    return [importer.call(LeakyReluOp, importer.value(data), alpha=node.real("alpha"))]
+    return [_FORMULAS[node.operator.kind](Scalar(importer, importer.value(node.input(0))), node).value]
 
 
 @operator("PRELU", versions=(1, 1), inputs=(2, 2))
@@ -44,35 +43,10 @@ def prelu(importer: Importer, node: Node) -> list[SSAValue]:
     """Import PRELU: a slope for each channel, or slopes that broadcast."""
     data, alpha = node.input(0), node.input(1)
     node.one_type(FLOATS)
-    value = importer.value(data)
+    x, slope = importer.value(data), importer.value(alpha)
     if data.shape and alpha.shape[-1:] == data.shape[-1:] and np.prod(alpha.shape[:-1]) == 1:
-        return [importer.call(PreluOp, value, importer.reshape(importer.value(alpha), data.shape[-1:]))]
-    negative = importer.call(MultiplyOp, value, importer.value(alpha))
-    positive = importer.call(GreaterOp, value, importer.scalar(0.0, value))
-    return [importer.call(WhereOp, positive, value, negative)]
-
-
-@operator("ELU", versions=(1, 1), inputs=(1, 1))
-def elu(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import ELU: `x > 0 ? x : exp(x) - 1`."""
-    data = node.input(0)
-    node.one_type(FLOATS)
-    value = importer.value(data)
-    negative = importer.call(Expm1Op, value)
-    positive = importer.call(GreaterOp, value, importer.scalar(0.0, value))
-    return [importer.call(WhereOp, positive, value, negative)]
-
-
-@operator("HARD_SWISH", versions=(1, 1), inputs=(1, 1))
-def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import HARD_SWISH: `x * clamp(x + 3, 0, 6) / 6`."""
-    data = node.input(0)
-    node.one_type(FLOATS)
-    value = importer.value(data)
-    moved = importer.call(AddOp, value, importer.scalar(3.0, value))
-    gate = importer.clip(moved, 0.0, 6.0)
-    product = importer.call(MultiplyOp, value, gate)
-    return [importer.call(DivideOp, product, importer.scalar(6.0, value))]
+        return [importer.call(relay.PreluOp, x, importer.reshape(slope, data.shape[-1:]))]
+    return [functions.prelu(Scalar(importer, x), Scalar(importer, slope)).value]
 
 
 @operator("FAKE_QUANT", versions=(1, 2), inputs=(1, 1))
@@ -88,14 +62,9 @@ def fake_quant(importer: Importer, node: Node) -> list[SSAValue]:
     scale = (high - low) / (last - first)
     zero_point = np.clip(np.float32(round_away(np.asarray(first - low / scale))), first, last)
     low, high = (first - zero_point) * scale, (last - zero_point) * scale
-    value = importer.value(data)
-    bounded = importer.clip(value, float(low), float(high))
-    lowest, step = importer.scalar(float(low), value), importer.scalar(float(scale), value)
-    moved = importer.call(SubtractOp, bounded, lowest)
-    inverse = importer.scalar(float(np.float32(1) / scale), value)
-    codes = importer.call(RoundOp, importer.call(MultiplyOp, moved, inverse))
-    reals = importer.call(MultiplyOp, codes, step)
-    return [importer.call(AddOp, reals, lowest)]
+    bounded = Scalar(importer, importer.value(data)).between(float(low), float(high))
+    codes = ((bounded - float(low)) * float(np.float32(1) / scale)).of(relay.RoundOp)
+    return [(codes * float(scale) + float(low)).value]
 
 
 @operator("L2_NORMALIZATION", versions=(1, 2), inputs=(1, 1))
@@ -104,7 +73,7 @@ def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
     data = node.input(0)
     node.one_type(FLOATS)
     node.no_activation()
-    return [importer.call(L2NormalizeOp, importer.value(data), axis=[-1], eps=LEAST_NORM**2)]
+    return [importer.call(relay.L2NormalizeOp, importer.value(data), axis=[-1], eps=LEAST_NORM**2)]
 
 
 @operator("LOCAL_RESPONSE_NORMALIZATION", versions=(1, 1), inputs=(1, 1))
@@ -119,7 +88,7 @@ def local_response_normalization(importer: Importer, node: Node) -> list[SSAValu
         raise node.malformed(f"a radius of {radius} for {channels} channels")
     size = 2 * min(radius, channels - 1) + 1
     bias, alpha, beta = (node.real(name) for name in ("bias", "alpha", "beta"))
-    return [importer.call(LrnOp, importer.value(data), size=size, bias=bias, alpha=alpha * size, beta=beta)]
+    return [importer.call(relay.LrnOp, importer.value(data), size=size, bias=bias, alpha=alpha * size, beta=beta)]
 
 
 @operator("L2_POOL_2D", versions=(1, 1), inputs=(1, 1))
@@ -129,7 +98,6 @@ def l2_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
     node.one_type(FLOATS)
     pool, strides = node.positive("filter_height", "filter_width"), node.positive("stride_h", "stride_w")
     properties = strides_and_padding(node, node.shape(data, 4)[1:3], pool, strides)
-    value = importer.value(data)
-    squares = importer.call(MultiplyOp, value, value)
-    mean = importer.call(AvgPool2dOp, squares, pool_size=pool, **properties)
-    return [importer.clip_reals(importer.call(SqrtOp, mean), node.activation())]
+    x = Scalar(importer, importer.value(data))
+    root = (x * x).of(relay.AvgPool2dOp, pool_size=pool, **properties).of(relay.SqrtOp)
+    return [importer.clip_reals(root.value, node.activation())]

@@ -14,8 +14,9 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, bounded, named, nearest_even, truths
-from relay.frontend.importing.functions import ACTIVATIONS, FUNCTIONS, POWERS, glu, log1p, shrunk
+from relay.frontend.importing import functions
+from relay.frontend.importing.formulas import Scalar, bounded, named, truths
+from relay.frontend.importing.functions import ACTIVATIONS, FUNCTIONS, POWERS, atan2, glu, log1p, shrunk
 from relay.frontend.importing.products import scaled
 from relay.frontend.importing.tensors import Property
 from relay.frontend.torch.builder import Importer
@@ -95,13 +96,8 @@ def binary(importer: Importer, node: Node) -> SSAValue:
 
 @aten("atan2")
 def angle(importer: Importer, node: Node) -> SSAValue:
-    """Import atan2: `atan(y / x)`, plus or minus half a turn if x is negative, or a quarter turn if it is 0."""
     y, x = (Scalar(importer, importer.real(each)) for each in both(importer, node))
-    near, half, none = (y / x).of(relay.AtanOp), x.number(math.pi), x.number(0.0)
-    turn = (y < 0.0).choose(-half, half, x)
-    straight = (y < 0.0).choose(-math.pi / 2, (y > 0.0).choose(math.pi / 2, none, x), x)
-    behind = (x < 0.0).choose(near + turn, near, x)
-    return x.of(relay.EqualOp, 0.0).choose(straight, behind, x).value
+    return atan2(y, x).value
 
 
 @aten("add", "sub", "rsub")
@@ -173,11 +169,10 @@ def round_(importer: Importer, node: Node) -> SSAValue:
         if decimals < 0:
             raise node.unsupported(f"the argument decimals is {decimals} for {x.type}", "cast self to float")
         return x
+    data, factor = Scalar(importer, x), 10.0 ** abs(decimals)
     if not decimals:
-        return nearest_even(importer, x)
-    factor = importer.like(10.0 ** abs(decimals), x)
-    there, back = (relay.MultiplyOp, relay.DivideOp) if decimals > 0 else (relay.DivideOp, relay.MultiplyOp)
-    return importer.call(back, nearest_even(importer, importer.call(there, x, factor)), factor)
+        return data.to_even().value
+    return ((data * factor).to_even() / factor if decimals > 0 else (data / factor).to_even() * factor).value
 
 
 @aten("clamp", "clip", "clamp_min", "clamp_max", "hardtanh", "relu6")
@@ -277,8 +272,7 @@ def prelu(importer: Importer, node: Node) -> SSAValue:
     x, slope = node.value("self"), node.value("weight")
     if importer.rank(slope) == 1 and importer.rank(x) > 1:
         slope = importer.reshape(slope, [-1, *[1] * (importer.rank(x) - 2)])
-    a = Scalar(importer, x)
-    return (a > 0).choose(a, a * Scalar(importer, slope), a).value
+    return functions.prelu(Scalar(importer, x), Scalar(importer, slope)).value
 
 
 @aten("glu")

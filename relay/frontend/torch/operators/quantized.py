@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import element_type
 from relay.frontend.importing.builder import linear_parameters
-from relay.frontend.importing.formulas import Scalar, nearest_even
+from relay.frontend.importing.formulas import Scalar
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, ScalarType, is_value
 from relay.frontend.torch.table import op
@@ -66,9 +66,9 @@ def quantized(
         codes = importer.call(qnn.QuantizeOp, data, **found, rounding="even_inverse", out_dtype=type)
         return codes if bounds == code_range(dtype) else importer.clip(codes, *bounds)
     factor, point = _spread(importer, data, axis, scale, zero)
-    steps = nearest_even(importer, (Scalar(importer, data) * (factor.number(1) / factor)).value)
-    steps = importer.call(relay.AddOp, steps, importer.cast(point.value, f32))
-    return importer.cast(importer.clip(steps, *bounds), type)
+    steps = (Scalar(importer, data) * (factor.number(1) / factor)).to_even()
+    steps = steps + Scalar(importer, importer.cast(point.value, f32))
+    return importer.cast(steps.between(*bounds).value, type)
 
 
 def dequantized(importer: Importer, codes: SSAValue, scale: SSAValue, zero: SSAValue, axis: int = 0) -> SSAValue:
@@ -121,7 +121,7 @@ def _qparams(
         zero = importer.unnamed(np.asarray((first + last + 1) // 2, np.int64))
         return scale.value, importer.filled(zero, importer.shape(scale.value))
     scale = ((high - low) / (last - first)).of(relay.MaximumOp, epsilon)
-    steps = Scalar(importer, nearest_even(importer, (low / scale).value))
+    steps = (low / scale).to_even()
     return scale.value, importer.cast((steps.number(first) - steps).between(first, last).value, i64)
 
 
@@ -187,9 +187,9 @@ def _affine(importer: Importer, node: Node) -> tuple[Scalar, Scalar, Scalar | No
 def quantize_affine(importer: Importer, node: Node) -> SSAValue:
     dtype = _torchao_type(node, "output_dtype")
     data, scale, zero = _affine(importer, node)
-    steps = Scalar(importer, nearest_even(importer, (data * (scale.number(1) / scale)).value))
-    steps = importer.clip((steps if zero is None else steps + zero).value, *_range(node, dtype))
-    return importer.reshape(importer.cast(steps, element_type(dtype)), node.shape("input"))
+    steps = (data * (scale.number(1) / scale)).to_even()
+    steps = (steps if zero is None else steps + zero).between(*_range(node, dtype))
+    return importer.reshape(importer.cast(steps.value, element_type(dtype)), node.shape("input"))
 
 
 @op("torchao.dequantize_affine")

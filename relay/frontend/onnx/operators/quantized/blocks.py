@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.frontend.importing.formulas import nearest_even
+from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.rows import Rows, rows_of
 from relay.frontend.onnx.builder import Importer, NarrowWeights
 from relay.frontend.onnx.node import Node
@@ -23,13 +23,10 @@ SMALLEST = 2.0**-100
 def rounded(importer: Importer, x: SSAValue, count: int, block: int) -> SSAValue:
     """The data rounded per block to integer multiples of 1/127 of the block's largest magnitude."""
     sizes = importer.shape(x)
-    x = importer.reshape(x, [*sizes[:-1], count, block])
-    largest = importer.call(relay.MaxOp, importer.call(relay.AbsOp, x), axis=[-1], keepdims=True)
-    largest = importer.call(relay.MaximumOp, largest, importer.like(SMALLEST, x))
-    inverse = importer.call(relay.DivideOp, importer.like(127, x), largest)
-    codes = nearest_even(importer, importer.call(relay.MultiplyOp, x, inverse))
-    step = importer.call(relay.MultiplyOp, largest, importer.like(1 / 127, x))
-    return importer.reshape(importer.call(relay.MultiplyOp, codes, step), sizes)
+    data = Scalar(importer, importer.reshape(x, [*sizes[:-1], count, block]))
+    largest = data.of(relay.AbsOp).of(relay.MaxOp, axis=[-1], keepdims=True).of(relay.MaximumOp, SMALLEST)
+    codes = (data * (largest.number(127) / largest)).to_even()
+    return importer.reshape((codes * (largest * (1 / 127))).value, sizes)
 
 
 def unpacked(packed: Array, bits: int, count: int) -> Array:
