@@ -16,7 +16,7 @@ from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activatio
 from relay.dialects import relay
 from relay.dialects.attributes import int_values
 from relay.dialects.op import shape
-from relay.frontend.tflite.scales import window_padding
+from relay.frontend.importing.windows import window_padding
 
 POOLS: dict[type[Operation], str] = {relay.MaxPool2dOp: "MAX_POOL_2D", relay.AvgPool2dOp: "AVERAGE_POOL_2D"}
 

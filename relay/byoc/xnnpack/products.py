@@ -9,7 +9,7 @@ from relay.byoc.quantized import Product, Window, dtype
 from relay.byoc.xnnpack.model import OptionValue
 from relay.byoc.xnnpack.writer import Writer, activation_refusal, code_activation, float_activation
 from relay.dialects.op import rank, shape
-from relay.frontend.tflite.scales import window_padding
+from relay.frontend.importing.windows import window_padding
 
 
 def refusal(product: Product) -> str | None:

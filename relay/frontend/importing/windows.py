@@ -32,13 +32,19 @@ def same_padding(
 ) -> list[tuple[int, int]]:
     """The padding before and after each axis for `ceil(size / stride)` windows of these spans (numbers of elements
     covered)."""
-    found: list[tuple[int, int]] = []
-    for size, span, stride in zip(sizes, spans, strides, strict=True):
-        if size == DYNAMIC and stride != 1:
-            raise importer.at.unsupported("pads an axis of unknown size to the same size", "give its shapes")
-        whole = span - 1 if stride == 1 else max((-(-size // stride) - 1) * stride + span - size, 0)
-        found.append((whole // 2, whole - whole // 2))
-    return found
+    rows = list(zip(sizes, spans, strides, strict=True))
+    if any(size == DYNAMIC and stride != 1 for size, _, stride in rows):
+        raise importer.at.unsupported("pads an axis of unknown size to the same size", "give its shapes")
+    return [window_padding("SAME", *row) for row in rows]
+
+
+def window_padding(padding: str, size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
+    """The padding before and after one dimension; for SAME the result has ceil(size / stride) positions."""
+    if padding == "VALID":
+        return 0, 0
+    span = (kernel - 1) * dilation + 1
+    total = max((-(-size // stride) - 1) * stride + span - size, 0)
+    return total // 2, total - total // 2
 
 
 def spans_of(cells: Sequence[int], dilations: Sequence[int]) -> list[int]:

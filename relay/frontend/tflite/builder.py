@@ -20,18 +20,11 @@ from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.profile import LITERT, Profile
 from relay.frontend.tflite.scales import Codes, real_bounds
+from relay.frontend.tflite.schema import TENSOR_TYPES
 from relay.interpreters.arithmetic import code_range
 
-_DTYPES = {
-    "FLOAT32": np.float32,
-    "INT8": np.int8,
-    "UINT8": np.uint8,
-    "INT16": np.int16,
-    "INT32": np.int32,
-    "INT64": np.int64,
-    "FLOAT16": np.float16,
-    "BOOL": np.bool_,
-}
+_COMPUTED = ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64", "FLOAT16", "BOOL")
+_DTYPES = {row.name: np.dtype(row.dtype) for row in TENSOR_TYPES if row.name in _COMPUTED}
 
 
 def tensor_type(tensor: Tensor) -> TensorType[Attribute] | None:
@@ -47,7 +40,7 @@ def _stored_type(tensor: Tensor) -> TensorType[Attribute]:
 
 
 def numpy_type(tensor: Tensor) -> np.dtype[Any]:
-    return np.dtype(_DTYPES[tensor.type])
+    return _DTYPES[tensor.type]
 
 
 Inline = Callable[[Node, int, Block, Sequence[SSAValue]], list[SSAValue]]

@@ -1,7 +1,7 @@
-"""Scale arithmetic of TFLite's reference kernels: multipliers, activation bounds, padding.
+"""Scale arithmetic of TFLite's reference kernels: multipliers, activation bounds.
 
 The precision of each step (float32 or double) affects the result, so numpy's scalar types are used throughout. Source:
-TFLite `quantization_util.cc`, `kernel_util.cc`, `padding.h`.
+TFLite `quantization_util.cc`, `kernel_util.cc`.
 """
 
 from __future__ import annotations
@@ -58,12 +58,3 @@ def real_bounds(activation: str) -> tuple[float, float]:
     (CalculateActivationRange)."""
     low, high = _ACTIVATIONS[activation]
     return -FLOAT_LIMIT if low is None else low, FLOAT_LIMIT if high is None else high
-
-
-def window_padding(padding: str, size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
-    """The padding before and after one dimension; for SAME the result has ceil(size / stride) positions."""
-    if padding == "VALID":
-        return 0, 0
-    span = (kernel - 1) * dilation + 1
-    total = max((-(-size // stride) - 1) * stride + span - size, 0)
-    return total // 2, total - total // 2

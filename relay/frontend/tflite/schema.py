@@ -166,11 +166,11 @@ def _options(member: int, name: str, schema: str) -> Options:
 
 _ACTIVATED = "fused_activation_function:Activation"
 _WINDOW = "padding:Padding stride_w:int32 stride_h:int32"
+_DILATED = "dilation_w_factor:int32=1 dilation_h_factor:int32=1"
 _CONV_3D = _options(
     106,
     "Conv3DOptions",
-    f"padding:Padding stride_d:int32 stride_w:int32 stride_h:int32 {_ACTIVATED} dilation_d_factor:int32=1 "
-    "dilation_w_factor:int32=1 dilation_h_factor:int32=1",
+    f"padding:Padding stride_d:int32 stride_w:int32 stride_h:int32 {_ACTIVATED} dilation_d_factor:int32=1 {_DILATED}",
 )
 _POOL_2D = _options(5, "Pool2DOptions", f"{_WINDOW} filter_width:int32 filter_height:int32 {_ACTIVATED}")
 _REDUCER = _options(27, "ReducerOptions", "keep_dims:bool")
@@ -194,16 +194,10 @@ OPTIONS: dict[str, Options] = {
     "CALL_ONCE": _options(103, "CallOnceOptions", "init_subgraph_index:int32"),
     "CAST": _options(37, "CastOptions", "in_data_type:TensorType out_data_type:TensorType"),
     "CONCATENATION": _options(10, "ConcatenationOptions", f"axis:int32 {_ACTIVATED}"),
-    "CONV_2D": _options(
-        1,
-        "Conv2DOptions",
-        f"{_WINDOW} {_ACTIVATED} dilation_w_factor:int32=1 dilation_h_factor:int32=1 quantized_bias_type:TensorType",
-    ),
+    "CONV_2D": _options(1, "Conv2DOptions", f"{_WINDOW} {_ACTIVATED} {_DILATED} quantized_bias_type:TensorType"),
     "CUMSUM": _options(102, "CumsumOptions", "exclusive:bool reverse:bool"),
     "DEPTHWISE_CONV_2D": _options(
-        2,
-        "DepthwiseConv2DOptions",
-        f"{_WINDOW} depth_multiplier:int32 {_ACTIVATED} dilation_w_factor:int32=1 dilation_h_factor:int32=1",
+        2, "DepthwiseConv2DOptions", f"{_WINDOW} depth_multiplier:int32 {_ACTIVATED} {_DILATED}"
     ),
     "DEPTH_TO_SPACE": _options(94, "DepthToSpaceOptions", "block_size:int32"),
     "DIV": _options(29, "DivOptions", _ACTIVATED),

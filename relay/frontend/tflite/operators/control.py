@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
-from relay.frontend.importing.control import truth
+from relay.frontend.importing.control import branched, truth
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
+from relay.frontend.tflite.subgraphs import CALLS
 from relay.frontend.tflite.table import ANY, operator
 
 
@@ -24,16 +25,14 @@ def same_types(node: Node, what: str, given: Sequence[SSAValue], wanted: Sequenc
 def conditional(importer: Importer, node: Node) -> list[SSAValue]:
     """Import IF: one of two subgraphs, called with the inputs after the condition."""
     condition, *given = [importer.value(each) for each in node.inputs()]
-    go = truth(importer, condition, importer.block)
-    blocks: list[Block] = []
     results: list[list[SSAValue]] = []
-    for option in ("then_subgraph_index", "else_subgraph_index"):
-        block = Block()
-        results.append(importer.inline(node, node.integer(option), block, given))
-        block.add_op(scf.YieldOp(*results[-1]))
-        blocks.append(block)
-    same_types(node, "its else branch", results[1], results[0])
-    return list(importer.append(scf.IfOp(go, [value.type for value in results[0]], [blocks[0]], [blocks[1]])))
+
+    def branch(number: int, block: Block) -> list[SSAValue]:
+        results.append(importer.inline(node, node.integer(CALLS["IF"][number]), block, given))
+        same_types(node, "its else branch", results[-1], results[0])
+        return results[-1]
+
+    return branched(importer, condition, branch)
 
 
 @operator("WHILE", versions=(1, 1), inputs=(1, ANY), outputs=(1, ANY))

@@ -14,13 +14,13 @@ from relay.dialects.attributes import Array, ints
 from relay.dialects.op import TensorOp
 from relay.dialects.relay import BiasAddOp, Conv2dOp
 from relay.frontend.importing.builder import multiplier_vectors, number, parameters, product_parameters, scale_attr
-from relay.frontend.importing.windows import flat_padding
+from relay.frontend.importing.windows import flat_padding, window_padding
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators.hybrid import ONE, quantised_lines, scale_sums
 from relay.frontend.tflite.profile import rescaling
-from relay.frontend.tflite.scales import Codes, window_padding
+from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import quantize_multipliers
 

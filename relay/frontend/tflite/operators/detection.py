@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.frontend.importing.builder import real
+from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.paddings import padded
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.flexbuffer import numbers
@@ -221,9 +222,8 @@ def _floats(importer: Importer, node: Node, tensor: Tensor) -> SSAValue:
         return value
     if tensor.type != "UINT8":
         raise node.refuse_types(tensor, hint="FLOAT32 and UINT8 are supported")
-    codes, wide = node.codes(tensor), importer.cast(value, f32)
-    centred = importer.call(relay.SubtractOp, wide, importer.scalar(codes.zero_point, wide))
-    return importer.call(relay.MultiplyOp, centred, importer.scalar(float(codes.scale), centred))
+    codes, wide = node.codes(tensor), Scalar(importer, importer.cast(value, f32))
+    return ((wide - codes.zero_point) * float(codes.scale)).value
 
 
 def _decoded(importer: Importer, node: Node, options: Options) -> SSAValue:
@@ -233,21 +233,17 @@ def _decoded(importer: Importer, node: Node, options: Options) -> SSAValue:
     _, n, width = encoded.shape
     given, base = importer.reshape(_floats(importer, node, encoded), [n, width]), _floats(importer, node, anchors)
 
-    def column(matrix: SSAValue, place: int) -> SSAValue:
-        return importer.cast(importer.slice(matrix, {1: (place, place + 1)}), f64)
+    def column(matrix: SSAValue, place: int) -> Scalar:
+        return Scalar(importer, importer.cast(importer.slice(matrix, {1: (place, place + 1)}), f64))
 
-    def scaled(place: int, scale: float) -> SSAValue:
-        value = column(given, place)
-        return importer.call(relay.DivideOp, value, importer.scalar(float(np.float32(scale)), value))
+    def scaled(place: int, scale: float) -> Scalar:
+        return column(given, place) / float(np.float32(scale))
 
     low, high = list[SSAValue](), list[SSAValue]()
     for axis, (scale, growth) in enumerate(((options.y_scale, options.h_scale), (options.x_scale, options.w_scale))):
         size = column(base, axis + 2)
-        centre = importer.call(relay.MultiplyOp, scaled(axis, scale), size)
-        centre = importer.cast(importer.call(relay.AddOp, centre, column(base, axis)), f32)
-        power = importer.call(relay.ExpOp, scaled(axis + 2, growth))
-        half = importer.call(relay.MultiplyOp, power, importer.scalar(0.5, power))
-        half = importer.cast(importer.call(relay.MultiplyOp, half, size), f32)
-        low.append(importer.call(relay.SubtractOp, centre, half))
-        high.append(importer.call(relay.AddOp, centre, half))
+        centre = (scaled(axis, scale) * size + column(base, axis)).of(relay.CastOp, dtype=f32)
+        half = (scaled(axis + 2, growth).exp() * 0.5 * size).of(relay.CastOp, dtype=f32)
+        low.append((centre - half).value)
+        high.append((centre + half).value)
     return importer.call(relay.ConcatenateOp, *low, *high, axis=1)

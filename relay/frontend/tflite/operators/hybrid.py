@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array
 from relay.frontend.importing.builder import product_parameters
+from relay.frontend.importing.formulas import Scalar
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.scales import Codes
 
@@ -37,32 +38,23 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
     Source: LiteRT's `AsymmetricQuantizeFloats` for vectors, observed on data half way between two quantized values.
     """
 
-    emit, constant = importer.call, importer.scalar
     count, *others = importer.shape(value)
-    lines = importer.reshape(value, [count, prod(others)])
-    zero, axis = constant(0.0, value), [1]
-    ends32 = [
-        emit(bound, emit(reduce, lines, axis=axis), zero)
-        for reduce, bound in ((relay.MinOp, relay.MinimumOp), (relay.MaxOp, relay.MaximumOp))
-    ]
-    low, high, width = (emit(relay.CastOp, x, dtype=f64) for x in (*ends32, emit(relay.SubtractOp, *reversed(ends32))))
-    step = emit(relay.DivideOp, width, constant(HIGH - LOW, width))
-    step = emit(relay.WhereOp, emit(relay.EqualOp, low, high), constant(1.0, step), step)
-    ends: list[tuple[SSAValue, SSAValue]] = []
-    for bound, extreme in ((LOW, low), (HIGH, high)):
-        place = emit(relay.DivideOp, extreme, step)
-        error = emit(relay.AddOp, constant(abs(bound), place), emit(relay.AbsOp, place))
-        ends.append((emit(relay.SubtractOp, constant(bound, place), place), error))
-    (from_low, low_error), (from_high, high_error) = ends
-    nearer = emit(relay.WhereOp, emit(relay.LessOp, low_error, high_error), from_low, from_high)
-    zero_point = emit(relay.CastOp, emit(relay.RoundOp, importer.clip(nearer, LOW, HIGH)), dtype=f32)
-    scale = emit(relay.CastOp, step, dtype=f32)
+    x, lines = (Scalar(importer, each) for each in (value, importer.reshape(value, [count, prod(others)])))
+    least = lines.of(relay.MinOp, axis=[1]).of(relay.MinimumOp, 0.0)
+    most = lines.of(relay.MaxOp, axis=[1]).of(relay.MaximumOp, 0.0)
+    low, high, width = (each.of(relay.CastOp, dtype=f64) for each in (least, most, most - least))
+    step = low.of(relay.EqualOp, high).choose(1.0, width / (HIGH - LOW), width)
+    at_low, at_high = low / step, high / step
+    low_error = at_low.number(-LOW) + at_low.of(relay.AbsOp)
+    high_error = at_high.number(HIGH) + at_high.of(relay.AbsOp)
+    nearer = (low_error < high_error).choose(low.number(LOW) - at_low, high.number(HIGH) - at_high, low)
+    zero_point = nearer.between(LOW, HIGH).of(relay.RoundOp).of(relay.CastOp, dtype=f32)
+    scale = step.of(relay.CastOp, dtype=f32)
     rows = [count] + [1] * len(others)
-    offset = importer.reshape(zero_point, rows)
-    inverse = importer.reshape(emit(relay.DivideOp, constant(1.0, scale), scale), rows)
-    codes = emit(relay.AddOp, offset, emit(relay.RoundOp, emit(relay.MultiplyOp, value, inverse)))
-    steps = emit(relay.SubtractOp, importer.clip(codes, LOW, HIGH), offset)
-    return emit(relay.CastOp, steps, dtype=i16), scale
+    sides = zero_point, scale.number(1.0) / scale
+    offset, inverse = (Scalar(importer, importer.reshape(each.value, rows)) for each in sides)
+    codes = (offset + (x * inverse).of(relay.RoundOp)).between(LOW, HIGH)
+    return (codes - offset).of(relay.CastOp, dtype=i16).value, scale.value
 
 
 def line_products(importer: Importer, lines: SSAValue, weights: SSAValue, scales: Array, asymmetric: bool) -> SSAValue:

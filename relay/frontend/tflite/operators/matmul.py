@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr, f32, i8, i16, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import f32, i8, i16, i32
+from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.relay import BatchMatmulOp, MultiplyOp
-from relay.frontend.importing.builder import multiplier_attrs, number, parameters, real
+from relay.frontend.importing.builder import multiplier_attrs, parameters
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import FLOATS, Node
 from relay.frontend.tflite.operators.convolution import sum_type
 from relay.frontend.tflite.operators.hybrid import quantised_lines
+from relay.frontend.tflite.operators.quantize import rescale
+from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import operator, quantised
 from relay.interpreters.arithmetic import quantize_multiplier
 
@@ -74,13 +76,6 @@ def batch_matmul_of_codes(importer: Importer, node: Node) -> Sequence[SSAValue]:
         out_dtype=sum_type(node, None),
         **parameters(input=left, kernel=right),
     )
-    rescaled: dict[str, Attribute] = {
-        "input_scale": real(scale),
-        **parameters(output=target),
-        "min": number(target.low),
-        "max": number(target.high),
-        "rounding": StringAttr("tflite"),
-        "out_dtype": importer.element(out),
-        **multiplier_attrs(quantize_multiplier(float(np.float64(scale) / np.float64(target.scale)))),
-    }
-    return [importer.call(qnn.RequantizeOp, sums, **rescaled)]
+    factor = quantize_multiplier(float(np.float64(scale) / np.float64(target.scale)))
+    bounds = target.low, target.high
+    return [rescale(importer, node, sums, Codes(scale, 0, 0, 0), bounds, **multiplier_attrs(factor))]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, f32, i64
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
-from relay.dialects.attributes import elements
-from relay.dialects.relay import CastOp, LessOp, MaximumOp, WhereOp
-from relay.frontend.importing.builder import multiplier_attrs, number, parameters, scale_attr
+from relay.dialects.relay import CastOp, MaximumOp
+from relay.frontend.importing.builder import linear_parameters, multiplier_attrs, number, parameters
+from relay.frontend.importing.formulas import Scalar
 from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
@@ -63,14 +63,7 @@ def dequantize(importer: Importer, node: Node) -> list[SSAValue]:
 def _parameters(node: Node, tensor: Tensor) -> dict[str, Attribute]:
     """The properties with the scale and zero point of a tensor, one or one per index of an axis."""
     found = node.quantization(tensor)
-    zero_point = found.zero_point
-    return {
-        "scale": scale_attr(found.scale),
-        "zero_point": number(int(zero_point[0]))
-        if len(zero_point) == 1
-        else elements(zero_point, np.int32, label="zero_point"),
-        "axis": IntegerAttr(found.axis if len(zero_point) > 1 else -1, i64),
-    }
+    return linear_parameters(found.scale, found.zero_point, found.axis if len(found.scale) > 1 else None)
 
 
 @operator("CAST", versions=(1, 9), inputs=(1, 1), known=EVERYWHERE)
@@ -83,9 +76,7 @@ def cast(importer: Importer, node: Node) -> list[SSAValue]:
         return [importer.call(CastOp, value, **dtype)]
     if data.type == "FLOAT16":
         value = importer.call(CastOp, value, dtype=f32)
-    info = np.iinfo(numpy_type(out))
-    fits = importer.call(LessOp, value, importer.scalar(float(info.max + 1), value))
-    known = importer.call(WhereOp, fits, value, importer.scalar(0.0, value))
-    bounded = importer.call(MaximumOp, known, importer.scalar(float(info.min), value))
-    whole = importer.call(CastOp, bounded, **dtype)
-    return [importer.call(WhereOp, fits, whole, importer.scalar(info.max, whole))]
+    x, info = Scalar(importer, value), np.iinfo(numpy_type(out))
+    fits = x < float(info.max + 1)
+    whole = fits.choose(x, 0.0, x).of(MaximumOp, float(info.min)).of(CastOp, **dtype)
+    return [fits.choose(whole, info.max, whole).value]

@@ -14,6 +14,8 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.recurrent import States, unrolled
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import FLOATS, Node
@@ -25,9 +27,8 @@ MOST_STEPS = 1024
 """The maximum number of steps that are unrolled."""
 NORM_EPSILON = 1e-8
 """The epsilon that layer norms add to the variance."""
-Step = Callable[..., list[SSAValue]]
-"""Returns the new states, the hidden state first, from the products of a step's data with the kernels and from the
-previous states."""
+Step = Callable[[SSAValue, States], States]
+"""Returns the new states from the products of a step's data with the kernels and from the previous states."""
 
 
 def state(node: Node, number: int) -> Tensor:
@@ -49,40 +50,38 @@ class Builder:
         if self.activation != "TANH" and not is_clamp(self.activation):
             raise node.unsupported(f"the activation is {self.activation}")
 
-    def times(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        return self.importer.call(relay.MultiplyOp, lhs, rhs)
-
-    def plus(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        return self.importer.call(relay.AddOp, lhs, rhs)
-
-    def activated(self, value: SSAValue) -> SSAValue:
+    def activated(self, x: Scalar) -> Scalar:
         if self.activation == "TANH":
-            return self.importer.call(relay.TanhOp, value)
-        return self.importer.clip_reals(value, self.activation)
+            return x.of(relay.TanhOp)
+        return Scalar(self.importer, self.importer.clip_reals(x.value, self.activation))
 
-    def vector(self, number: int) -> SSAValue | None:
+    def biased(self, x: Scalar, bias: Tensor | None) -> Scalar:
+        return Scalar(self.importer, add_bias(self.importer, x.value, bias))
+
+    def vector(self, number: int) -> Scalar | None:
         """An optional input of floats; weights of int8 are dequantized."""
         tensor = self.node.optional(number)
         if tensor is None or tensor.type == "FLOAT32":
-            return None if tensor is None else self.importer.value(tensor)
+            return None if tensor is None else Scalar(self.importer, self.importer.value(tensor))
         if tensor.type != "INT8":
             raise self.node.refuse_types(tensor)
         reals = self.importer.cast(self.importer.value(tensor), self.importer.element(self.node.output()))
-        return self.times(reals, self.importer.scalar(float(self.node.codes(tensor).scale), reals))
+        return Scalar(self.importer, reals) * float(self.node.codes(tensor).scale)
 
-    def product(self, value: SSAValue, kernels: Sequence[Tensor]) -> SSAValue:
+    def product(self, value: SSAValue, kernels: Sequence[Tensor]) -> Scalar:
         """`value [n, k]` times the kernels `[units, k]`, with their results concatenated."""
         weights = self.importer.concatenate([self.importer.value(kernel) for kernel in kernels], 0)
         types = {kernel.type for kernel in kernels}
         if types == {"FLOAT32"}:
-            return self.importer.call(relay.DenseOp, value, weights, out_dtype=f32)
+            return Scalar(self.importer, self.importer.call(relay.DenseOp, value, weights, out_dtype=f32))
         if types != {"INT8"}:
             raise self.node.refuse_types(*kernels)
         scales = [np.full(self.node.shape(kernel, 2)[0], self.node.codes(kernel).scale) for kernel in kernels]
-        return line_products(self.importer, value, weights, np.concatenate(scales), self.asymmetric)
+        found = line_products(self.importer, value, weights, np.concatenate(scales), self.asymmetric)
+        return Scalar(self.importer, found)
 
-    def steps(self, data: Tensor, time_axis: int, kernels: Sequence[Tensor]) -> list[SSAValue]:
-        """The products of each step's data [batch, k] with the kernels, computed for all steps at once."""
+    def rows(self, data: Tensor, time_axis: int, kernels: Sequence[Tensor]) -> SSAValue:
+        """The products of all steps' data with the kernels, computed at once: [batch, steps, units], or time first."""
         dims = data.shape
         if len(dims) != 3:  # a single step
             count, width = self.node.shape(data, 2)
@@ -90,12 +89,8 @@ class Builder:
         if not 1 <= dims[time_axis] <= MOST_STEPS:
             raise self.node.unsupported(f"{dims[time_axis]} steps: 1 to {MOST_STEPS} are unrolled")
         rows = self.importer.reshape(self.importer.value(data), [dims[0] * dims[1], dims[2]])
-        whole = self.product(rows, kernels)
-        width = self.importer.shape(whole)[1]
-        whole = self.importer.reshape(whole, [*dims[:2], width])
-        batch = dims[1 - time_axis]
-        parts = self.importer.parts(whole, [1] * dims[time_axis], time_axis)
-        return [self.importer.reshape(each, [batch, width]) for each in parts]
+        whole = self.product(rows, kernels).value
+        return self.importer.reshape(whole, [*dims[:2], self.importer.shape(whole)[1]])
 
     def run(
         self, data: Tensor, kernels: Sequence[Tensor], memory: Sequence[Tensor], step: Step, axis: int, back: bool
@@ -103,18 +98,11 @@ class Builder:
         """Build all steps along the time axis, from the last one to the first if `back`.
         Returns the hidden states of all steps, in the order of the data, stacked along the time axis; the variables
         `memory` of the states get their values after the last step built."""
-        states = [self.importer.value(tensor) for tensor in memory]
-        rows = self.steps(data, axis, kernels)
-        found: list[SSAValue] = []
-        for row in reversed(rows) if back else rows:
-            states = step(row, *states)
-            found.append(states[0])
-        for tensor, value in zip(memory, states, strict=True):
-            self.importer.define(tensor, value)
-        batch, width = self.importer.shape(found[0])
-        dims = [1, batch, width] if axis == 0 else [batch, 1, width]
-        layers = [self.importer.reshape(each, dims) for each in (found[::-1] if back else found)]
-        return self.importer.concatenate(layers, axis)
+        states = [Scalar(self.importer, self.importer.value(tensor)) for tensor in memory]
+        outputs, states = unrolled(self.importer, self.rows(data, axis, kernels), axis, states, step, back)
+        for tensor, each in zip(memory, states, strict=True):
+            self.importer.define(tensor, each.value)
+        return self.importer.stack(outputs[:: -1 if back else 1], axis)
 
 
 class Slots(NamedTuple):
@@ -156,46 +144,39 @@ class Lstm:
         self.node.one_type(FLOATS, *memory)
         return self.make.run(data, self.kernels, memory, self.step, time_axis, backward)
 
-    def step(self, row: SSAValue, hidden: SSAValue, cell: SSAValue) -> list[SSAValue]:
-        make, node, units = self.make, self.node, self.units
-        total = make.plus(row, make.product(hidden, self.recurrents))
-        parts = dict(zip(self.gates, self.importer.parts(total, [units] * len(self.gates), 1), strict=True))
-        forget = self.importer.call(relay.SigmoidOp, self.gate(1, parts[1], cell))
-        if self.coupled:
-            admit = self.importer.call(relay.SubtractOp, self.importer.scalar(1.0, forget), forget)
-        else:
-            admit = self.importer.call(relay.SigmoidOp, self.gate(0, parts[0], cell))
-        candidate = make.activated(self.gate(2, parts[2], None))
-        cell = make.plus(make.times(forget, cell), make.times(admit, candidate))
-        cell = self.clipped(cell, node.real("cell_clip"))
-        output = self.importer.call(relay.SigmoidOp, self.gate(3, parts[3], cell))
-        hidden = make.times(output, make.activated(cell))
+    def step(self, row: SSAValue, states: States) -> States:
+        make, node, (hidden, cell) = self.make, self.node, states
+        total = Scalar(self.importer, row) + make.product(hidden.value, self.recurrents)
+        parts = self.importer.parts(total.value, [self.units] * len(self.gates), 1)
+        sums = {gate: Scalar(self.importer, part) for gate, part in zip(self.gates, parts, strict=True)}
+        forget = self.gate(1, sums[1], cell).of(relay.SigmoidOp)
+        admit = forget.number(1.0) - forget if self.coupled else self.gate(0, sums[0], cell).of(relay.SigmoidOp)
+        candidate = make.activated(self.gate(2, sums[2], None))
+        cell = self.clipped(forget * cell + admit * candidate, node.real("cell_clip"))
+        output = self.gate(3, sums[3], cell).of(relay.SigmoidOp)
+        hidden = output * make.activated(cell)
         projection = node.optional(self.slots.projection)
         if projection is not None:
             bias = node.optional(self.slots.projection + 1)
-            hidden = add_bias(self.importer, make.product(hidden, [projection]), bias)
+            hidden = make.biased(make.product(hidden.value, [projection]), bias)
             hidden = self.clipped(hidden, node.real("proj_clip"))
         return [hidden, cell]
 
-    def gate(self, gate: int, value: SSAValue, cell: SSAValue | None) -> SSAValue:
+    def gate(self, gate: int, value: Scalar, cell: Scalar | None) -> Scalar:
         """The sum of a gate before its activation function."""
-        make, peephole, norm, bias = self.make, self.peepholes.get(gate), self.norms[gate], self.biases[gate]
+        peephole, norm, bias = self.peepholes.get(gate), self.norms[gate], self.biases[gate]
         if peephole is not None and cell is not None:
-            value = make.plus(value, make.times(cell, peephole))
+            value = value + cell * peephole
         if norm is not None:
-            value = make.times(self.normalised(value), norm)
-        return value if bias is None else make.plus(value, bias)
+            value = _normalised(value) * norm
+        return value if bias is None else value + bias
 
-    def normalised(self, value: SSAValue) -> SSAValue:
-        """The value normalized to mean 0 and variance 1."""
-        make, axis = self.make, [1]
-        mean = self.importer.call(relay.MeanOp, value, axis=axis, keepdims=True)
-        rest = self.importer.call(relay.SubtractOp, value, mean)
-        variance = self.importer.call(relay.MeanOp, make.times(rest, rest), axis=axis, keepdims=True)
-        root = self.importer.call(relay.RsqrtOp, make.plus(variance, self.importer.scalar(NORM_EPSILON, variance)))
-        return make.times(rest, root)
+    def clipped(self, value: Scalar, bound: float) -> Scalar:
+        return value if bound <= 0 else value.between(-bound, bound)
 
-    def clipped(self, value: SSAValue, bound: float) -> SSAValue:
-        if bound <= 0:
-            return value
-        return self.importer.clip(value, -bound, bound)
+
+def _normalised(x: Scalar) -> Scalar:
+    """The value normalized to mean 0 and variance 1."""
+    rest = x - x.of(relay.MeanOp, axis=[1], keepdims=True)
+    variance = (rest * rest).of(relay.MeanOp, axis=[1], keepdims=True)
+    return rest * (variance + NORM_EPSILON).of(relay.RsqrtOp)

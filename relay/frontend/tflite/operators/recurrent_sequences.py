@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.recurrent import States
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import FLOATS, Node
-from relay.frontend.tflite.operators.convolution import add_bias
 from relay.frontend.tflite.operators.recurrent_floats import Builder, Lstm, Slots, state
 from relay.frontend.tflite.table import operator
 
@@ -69,9 +70,9 @@ def simple(importer: Importer, node: Node, data: Tensor, slots: Sequence[int], a
     make = Builder(importer, node)
     kernel, recurrent, bias = (node.input(number) for number in slots[:3])
 
-    def step(row: SSAValue, hidden: SSAValue) -> list[SSAValue]:
-        total = make.plus(row, make.product(hidden, [recurrent]))
-        return [make.activated(add_bias(importer, total, bias))]
+    def step(row: SSAValue, states: States) -> States:
+        total = Scalar(importer, row) + make.product(states[0].value, [recurrent])
+        return [make.activated(make.biased(total, bias))]
 
     return make.run(data, [kernel], [state(node, slots[3])], step, axis, back)
 
@@ -121,11 +122,11 @@ def svdf(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.malformed(f"{filters} filters of rank {rank}")
     fresh = make.product(importer.value(data), [features])
     held = importer.reshape(importer.value(memory), [batch, filters, length])
-    newest = importer.reshape(fresh, [batch, filters, 1])
+    newest = importer.reshape(fresh.value, [batch, filters, 1])
     held = importer.concatenate([importer.slice(held, {2: (1, length)}), newest] if length > 1 else [newest], 2)
     weights = make.vector(2)
     assert weights is not None, "input 2 is there"
-    products = importer.reshape(make.times(held, weights), [batch, filters // rank, rank * length])
-    total = importer.call(relay.SumOp, products, axis=[2])
+    products = (Scalar(importer, held) * weights).value
+    products = Scalar(importer, importer.reshape(products, [batch, filters // rank, rank * length]))
     importer.define(memory, importer.reshape(held, [batch, filters * length]))
-    return [make.activated(add_bias(importer, total, bias))]
+    return [make.activated(make.biased(products.of(relay.SumOp, axis=[2]), bias)).value]

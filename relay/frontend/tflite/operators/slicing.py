@@ -16,8 +16,9 @@ from relay.dialects.relay import (
     GatherOp,
     TakeOp,
 )
-from relay.frontend.importing.builder import number, real
+from relay.frontend.importing.builder import parameters
 from relay.frontend.importing.rows import Rows, rows_of
+from relay.frontend.importing.tensors import Property
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
@@ -39,12 +40,11 @@ def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
         if any(source != target for source in sources):
             if out.type != "UINT8":
                 raise node.unsupported("the scales and zero points of inputs and output differ")
-            properties = {
+            properties: dict[str, Property] = {
                 "axis": axis,
                 "input_scales": elements([source.scale for source in sources], np.float32, label="scale"),
                 "input_zero_points": elements([source.zero_point for source in sources], np.int32, label="zero_point"),
-                "output_scale": real(target.scale),
-                "output_zero_point": number(target.zero_point),
+                **parameters(output=target),
             }
             return [importer.call(qnn.ConcatenateOp, *values, **properties)]
     return [importer.call(ConcatenateOp, *values, axis=axis)]

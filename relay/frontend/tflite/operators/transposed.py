@@ -10,10 +10,10 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn
 from relay.dialects.attributes import ints
 from relay.dialects.relay import Conv2dTransposeOp, Conv3dOp, Conv3dTransposeOp
+from relay.frontend.importing.windows import window_padding
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, FLOATS, INDICES, Node
 from relay.frontend.tflite.operators.convolution import Window, add_bias, product_of_codes, strides_and_padding
-from relay.frontend.tflite.scales import window_padding
 from relay.frontend.tflite.table import operator, quantised
 
 

@@ -13,7 +13,6 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn
 from relay.dialects.op import tensor
 from relay.dialects.relay import (
-    AddOp,
     ConcatenateOp,
     Conv2dOp,
     DivideOp,
@@ -24,10 +23,12 @@ from relay.dialects.relay import (
     TanhOp,
 )
 from relay.frontend.importing.builder import multiplier_attrs, number, parameters, real
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.windows import flat_padding, window_padding
 from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.node import CODES, Node
 from relay.frontend.tflite.operators.arithmetic import aligned, operand_type, operands, quantization, with_bounds
-from relay.frontend.tflite.scales import Codes, window_padding
+from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import TABLE, Convert
 from relay.interpreters.arithmetic import quantize_multiplier
 
@@ -105,11 +106,9 @@ def to_codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     """Float values as codes with the element type, scale and zero point of the node's output:
     `clip(round(value / scale + zero_point))`."""
     target = node.codes(node.output())
-    value = importer.call(DivideOp, value, importer.scalar(float(target.scale), value))
-    value = importer.call(AddOp, value, importer.scalar(float(target.zero_point), value))
-    value = importer.call(RoundOp, value)
-    value = importer.cast(importer.clip(value, target.low, target.high), i32)
-    return importer.cast(value, importer.element(node.output()))
+    codes = (Scalar(importer, value) / float(target.scale) + float(target.zero_point)).of(RoundOp)
+    whole = importer.cast(codes.between(target.low, target.high).value, i32)
+    return importer.cast(whole, importer.element(node.output()))
 
 
 def to_reals(importer: Importer, node: Node) -> SSAValue:
@@ -164,16 +163,14 @@ def average_pool_2d(importer: Importer, node: Node) -> Sequence[SSAValue]:
         raise node.refuse_types(data)
     _, height, width, channels = node.shape(data, 4)
     pool, strides = node.positive("filter_height", "filter_width"), node.positive("stride_h", "stride_w")
-    (top, bottom), (left, right) = (
-        window_padding(node.word("padding"), *numbers) for numbers in zip((height, width), pool, strides, strict=True)
-    )
+    rows = list(zip((height, width), pool, strides, strict=True))
+    padding = [window_padding(node.word("padding"), *numbers) for numbers in rows]
     ones = importer.unnamed(np.ones((*pool, channels, 1), numpy_type(data)))
-    window = {"strides": strides, "padding": [top, left, bottom, right], "groups": channels}
+    window = {"strides": strides, "padding": flat_padding(padding), "groups": channels}
     total = importer.call(Conv2dOp, importer.value(data), ones, kernel_layout="HWOI", **window)
-    rows, columns = importer.shape(total)[1:3]
-    down = _cells(height, pool[0], strides[0], top, rows)
-    across = _cells(width, pool[1], strides[1], left, columns)
-    counts = importer.unnamed((down[:, None] * across).reshape(1, rows, columns, 1).astype(np.int32))
+    ends = zip(padding, importer.shape(total)[1:3], strict=True)
+    down, across = (_cells(*row, before, count) for row, ((before, _), count) in zip(rows, ends, strict=True))
+    counts = importer.unnamed((down[:, None] * across)[None, ..., None].astype(np.int32))
     mean = importer.cast(importer.call(DivideOp, total, counts), importer.element(data))
     return [importer.clip_codes(mean, codes, node.bounds(codes, to_even=True))]
 
