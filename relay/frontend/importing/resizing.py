@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 from itertools import product
 from math import floor
+from operator import add, mul
 from typing import NamedTuple
 
 import numpy as np
@@ -150,14 +152,11 @@ def _along(importer: TensorBuilder, value: SSAValue, axis: int, places: Array, w
     if places.shape[1] == 1 and (weights == 1).all():
         return importer.take(value, places[:, 0], axis)
     dims = [-1 if a == axis else 1 for a in range(importer.rank(value))]
-    total: SSAValue | None = None
+    parts: list[Scalar] = []
     for tap in range(places.shape[1]):
-        part = importer.take(value, places[:, tap], axis)
-        factor = weights[:, tap].reshape(dims).astype(importer.dtype(value))
-        part = importer.call(relay.MultiplyOp, part, importer.unnamed(factor))
-        total = part if total is None else importer.call(relay.AddOp, total, part)
-    assert total is not None
-    return total
+        factor = importer.unnamed(weights[:, tap].reshape(dims).astype(importer.dtype(value)))
+        parts.append(Scalar(importer, importer.take(value, places[:, tap], axis)) * Scalar(importer, factor))
+    return reduce(add, parts).value
 
 
 def sampled(
@@ -179,11 +178,7 @@ def sampled(
             x = _reflected(x, size, corners)
         lanes.append(_lane(importer, x, mode))
     last = importer.transpose(data, (0, *range(2, len(dims)), 1))
-    total: Scalar | None = None
-    for picked in product(*lanes):
-        part = _picked(importer, last, dims, picked, padding, corners)
-        total = part if total is None else total + part
-    assert total is not None
+    total = reduce(add, (_picked(importer, last, dims, picked, padding, corners) for picked in product(*lanes)))
     order = (0, len(dims) - 1, *range(1, len(dims) - 1))
     return importer.transpose(total.value, order)
 
@@ -192,21 +187,14 @@ def _lane(importer: TensorBuilder, x: Scalar, mode: str) -> list[tuple[Scalar, S
     """The indices along an axis whose elements contribute to the sample at coordinate x, each with its weight; `mode`
     is `nearest`, `linear` or `cubic`."""
     if mode == "nearest":
-        half = x - x.of(relay.FloorOp)
-        low, even = x.of(relay.FloorOp), (x.of(relay.FloorOp) * 0.5).of(relay.FloorOp) * 2.0
-        is_odd = low.of(relay.NotEqualOp, even)
-        tie = half.of(relay.EqualOp, 0.5)
-        up = Scalar(importer, importer.call(relay.LogicalOrOp, (half > 0.5).value,
-            importer.call(relay.LogicalAndOp, tie.value, is_odd.value)))  # fmt: skip
-        return [(up.choose(low + 1.0, low, x), x.number(1.0))]
+        return [(x.to_even(), x.number(1.0))]
     low = x.of(relay.FloorOp)
     rest = x - low
     if mode == "linear":
         return [(low, rest.number(1.0) - rest), (low + 1.0, rest)]
     a = -0.75
     lanes: list[tuple[Scalar, Scalar]] = []
-    for step, distance in ((-1.0, rest + 1.0), (0.0, rest), (1.0, -rest + 1.0), (2.0, -rest + 2.0)):
-        d = distance
+    for step, d in ((-1.0, rest + 1.0), (0.0, rest), (1.0, -rest + 1.0), (2.0, -rest + 2.0)):
         near = ((d * (a + 2) - (a + 3)) * d * d) + 1.0
         far = ((d - 5.0) * d + 8.0) * d * a - 4 * a
         lanes.append((low + step, near if step in (0.0, 1.0) else far))
@@ -240,7 +228,7 @@ def _picked(
     channels first. Indices outside of the data give 0 if the padding is `zeros`, and are else moved inside: by
     reflection, with `corners` at the centres of the border elements, or to the nearest element."""
     places: list[SSAValue] = []
-    weight: Scalar | None = None
+    factors: list[Scalar] = []
     for axis, (place, factor) in enumerate(picked):
         size = dims[axis + 2]
         if padding == "zeros":
@@ -249,9 +237,8 @@ def _picked(
         elif padding == "reflection":
             place = _reflected(place, size, corners)
         places.append(importer.cast(place.between(0, size - 1).value, i64))
-        weight = factor if weight is None else weight * factor
-    assert weight is not None
-    shape = importer.shape(places[0])
+        factors.append(factor)
+    weight, shape = reduce(mul, factors), importer.shape(places[0])
     batch = np.arange(dims[0]).reshape(-1, *[1] * (len(shape) - 1))
     first = importer.unnamed(np.broadcast_to(batch, shape).astype(np.int64))
     columns = [importer.reshape(each, [*shape, 1]) for each in (first, *places)]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import DYNAMIC, TensorOp
-from relay.frontend.importing.tensors import TensorBuilder
+from relay.frontend.importing.tensors import Property, TensorBuilder
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 CONVOLUTIONS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
@@ -66,9 +66,10 @@ def convolved(
     padding: Sequence[tuple[int, int]],
     groups: int,
     last: bool = False,
+    more: Mapping[str, Property] = {},
 ) -> SSAValue:
     """A convolution with a kernel [out, in / groups, spatial axes], or [out, spatial axes, in / groups] if channels are
-    `last`."""
+    `last`. `more` are further properties of the op, such as an `out_dtype` that is not the data's."""
     count = len(strides)
     spatial = SPATIAL[count]
     return importer.call(
@@ -81,7 +82,7 @@ def convolved(
         groups=groups,
         data_layout=f"N{spatial}C" if last else f"NC{spatial}",
         kernel_layout=f"O{spatial}I" if last else f"OI{spatial}",
-        out_dtype=importer.element(data),
+        **{"out_dtype": importer.element(data), **more},
     )
 
 

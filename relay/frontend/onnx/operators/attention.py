@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.formulas import normed
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -29,16 +30,13 @@ def rms_norm(importer: Importer, node: Node) -> SSAValue:
     axis, narrow = node.axis(node.integer("axis", -1), len(dims)), importer.element(x)
     if DYNAMIC in dims[axis:]:
         raise node.unsupported("normalizes rows of a size that is not known", "give its shapes")
-    rows = (*dims[:axis], prod(dims[axis:]))
     epsilon = node.real("epsilon", 1e-5)
-    if importer.shape(scale) == rows[-1:] == dims[-1:] and isinstance(narrow, Float32Type):
+    if importer.shape(scale) == (prod(dims[axis:]),) == dims[-1:] and isinstance(narrow, Float32Type):
         return importer.call(relay.RmsNormOp, x, scale, epsilon=epsilon)
     if isinstance(narrow, HALVES) and node.integer("stash_type", 1) == 1:
         x = importer.cast(x, f32)
-    ones = importer.unnamed(np.ones(rows[-1], importer.dtype(x)))
-    flat = x if rows == dims else importer.reshape(x, rows)
-    found = importer.call(relay.RmsNormOp, flat, ones, epsilon=epsilon)
-    found = found if rows == dims else importer.reshape(found, dims)
+    ones = importer.unnamed(np.ones(dims[axis:], importer.dtype(x)))
+    found = normed(importer, x, range(axis, len(dims)), relay.RmsNormOp, [ones], epsilon)
     return importer.call(relay.MultiplyOp, importer.cast(found, narrow), scale)
 
 
@@ -90,10 +88,19 @@ def attention(importer: Importer, node: Node) -> list[SSAValue]:
     if (cap := node.real("softcap", 0.0)) != 0:
         more["softcap"] = cap
     found = importer.call(relay.AttentionOp, *heads, *([] if mask is None else [mask]), scale=scale, **more)
-    if node.rank(0) == 3:
-        batch, count, rows, width = importer.shape(found)
-        found = importer.reshape(importer.transpose(found, (0, 2, 1, 3)), (batch, rows, count * width))
-    return [found, *heads[1:]]
+    return [joined(importer, found) if node.rank(0) == 3 else found, *heads[1:]]
+
+
+def divided(importer: Importer, value: SSAValue, count: int) -> SSAValue:
+    """[batch, rows, count * size] transposed to [batch, count, rows, size]."""
+    batch, rows, width = importer.shape(value)
+    return importer.transpose(importer.reshape(value, [batch, rows, count, width // count]), (0, 2, 1, 3))
+
+
+def joined(importer: Importer, value: SSAValue) -> SSAValue:
+    """[batch, count, rows, size] transposed to [batch, rows, count * size]."""
+    batch, count, rows, size = importer.shape(value)
+    return importer.reshape(importer.transpose(value, (0, 2, 1, 3)), [batch, rows, count * size])
 
 
 def _heads(importer: Importer, node: Node, number: int) -> SSAValue:
@@ -104,4 +111,4 @@ def _heads(importer: Importer, node: Node, number: int) -> SSAValue:
     count = node.integer("kv_num_heads" if number else "q_num_heads", 0)
     if count < 1 or dims[2] % count:
         raise node.malformed(f"has {count} heads for rows of {dims[2]}")
-    return importer.transpose(importer.reshape(value, (*dims[:2], count, dims[2] // count)), (0, 2, 1, 3))
+    return divided(importer, value, count)

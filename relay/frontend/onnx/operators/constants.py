@@ -64,15 +64,10 @@ def identity(importer: Importer, node: Node) -> list[SSAValue]:
 @op("Shape")
 def shape(importer: Importer, node: Node) -> SSAValue:
     dims = node.shape(0)
-    start, end = (_bound(node, name, default, len(dims)) for name, default in (("start", 0), ("end", len(dims))))
+    start, end, _ = slice(node.integer("start", 0), node.integer("end", len(dims))).indices(len(dims))
     if DYNAMIC not in dims[start:end]:
         return importer.unnamed(np.asarray(dims[start:end], np.int64))
     return importer.slice(importer.sizes(node.input(0)), {0: (start, max(start, end))})
-
-
-def _bound(node: Node, name: str, default: int, rank: int) -> int:
-    number = node.integer(name, default)
-    return min(max(number + rank if number < 0 else number, 0), rank)
 
 
 @op("Size")

@@ -255,10 +255,7 @@ def range_(importer: Importer, node: Node) -> SSAValue:
 def one_hot(importer: Importer, node: Node) -> SSAValue:
     """Import OneHot; negative indices count from the end; for indices out of range all elements are `off`."""
     depth, values = int(node.scalar(1)), node.input(2)
-    indices = importer.cast(node.input(0), i64)
-    below = importer.call(relay.LessOp, indices, importer.like(0, indices))
-    turned = importer.call(relay.AddOp, indices, importer.like(depth, indices))
-    indices = importer.call(relay.WhereOp, below, turned, indices)
+    indices = importer.from_start(importer.cast(node.input(0), i64), depth)
     off, on = (importer.reshape(importer.slice(values, {0: (i, i + 1)}), ()) for i in range(2))
     axis = node.axis(node.integer("axis", -1), node.rank(0) + 1)
     return importer.call(relay.OneHotOp, indices, on, off, depth=depth, axis=axis)

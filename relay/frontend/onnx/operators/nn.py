@@ -63,16 +63,22 @@ def outside(
     return importer.slice(value, cut), [(max(before, 0), max(after, 0)) for before, after in widths]
 
 
-@op("Conv")
-def convolution(importer: Importer, node: Node) -> SSAValue:
-    count = spatial(node)
-    kernel = node.static(1)[2:]
-    strides, dilations = each(node, "strides", count, 1), each(node, "dilations", count, 1)
+def window(
+    importer: Importer, node: Node, kernel: Sequence[int]
+) -> tuple[SSAValue, Sequence[int], Sequence[int], list[tuple[int, int]]]:
+    """The data of a convolution, cropped by negative pads, and the strides, dilations and remaining pads."""
+    strides, dilations = (each(node, name, len(kernel), 1) for name in ("strides", "dilations"))
     data, padding = outside(
         importer, node.input(0), pads(importer, node, node.shape(0)[2:], kernel, strides, dilations)
     )
-    groups = node.integer("group", 1)
-    found = convolved(importer, data, node.input(1), strides, dilations, padding, groups)
+    return data, strides, dilations, padding
+
+
+@op("Conv")
+def convolution(importer: Importer, node: Node) -> SSAValue:
+    spatial(node)
+    data, strides, dilations, padding = window(importer, node, node.static(1)[2:])
+    found = convolved(importer, data, node.input(1), strides, dilations, padding, node.integer("group", 1))
     return biased(importer, node, found)
 
 
@@ -170,15 +176,13 @@ def layer_norm(importer: Importer, node: Node) -> list[SSAValue]:
             return [importer.call(relay.LayerNormOp, x, gamma, beta, epsilon=epsilon)]
     if isinstance(narrow, Float16Type | BFloat16Type) and node.integer("stash_type", 1) == 1:
         x = importer.cast(x, f32)
-    mean = importer.call(relay.MeanOp, x, axis=axes, keepdims=True)
-    centred = importer.call(relay.SubtractOp, x, mean)
-    square = importer.call(relay.MultiplyOp, centred, centred)
-    variance = importer.call(relay.MeanOp, square, axis=axes, keepdims=True)
-    root = (Scalar(importer, variance) + epsilon).of(relay.SqrtOp)
-    inverse = (root.number(1) / root).value
-    result = importer.cast(importer.call(relay.MultiplyOp, centred, inverse), narrow)
+    mean = Scalar(importer, x).of(relay.MeanOp, axis=axes, keepdims=True)
+    centred = Scalar(importer, x) - mean
+    root = ((centred * centred).of(relay.MeanOp, axis=axes, keepdims=True) + epsilon).of(relay.SqrtOp)
+    inverse = root.number(1) / root
+    result = importer.cast((centred * inverse).value, narrow)
     result = importer.call(relay.MultiplyOp, result, gamma)
-    return [importer.call(relay.AddOp, result, beta) if beta else result, mean, inverse]
+    return [importer.add(result, beta), mean.value, inverse.value]
 
 
 @op("LRN")
@@ -192,9 +196,9 @@ def local_response(importer: Importer, node: Node) -> SSAValue:
 @op("LpNormalization")
 def lp_normalization(importer: Importer, node: Node) -> SSAValue:
     x, axis = node.input(0), [node.axis(node.integer("axis", -1), node.rank(0))]
-    size = norm(importer, x, node.integer("p", 2), lambda k, v: importer.call(k, v, axis=axis, keepdims=True))
-    none = importer.call(relay.EqualOp, size, importer.like(0, size))
-    return importer.call(relay.DivideOp, x, importer.call(relay.WhereOp, none, importer.like(1, size), size))
+    found = norm(importer, x, node.integer("p", 2), lambda k, v: importer.call(k, v, axis=axis, keepdims=True))
+    size = Scalar(importer, found)
+    return (Scalar(importer, x) / size.of(relay.EqualOp, 0).choose(1, size, size)).value
 
 
 @op("Softmax", "LogSoftmax", "Hardmax")

@@ -13,6 +13,7 @@ from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.products import product, scaled
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
+from relay.frontend.onnx.operators.attention import divided, joined
 from relay.frontend.onnx.operators.quantized.parameters import channels_first, channels_last, plain
 from relay.frontend.onnx.table import MICROSOFT, REFUSED, op
 
@@ -130,12 +131,6 @@ def _absent(node: Node, *numbers: int) -> None:
             raise node.unsupported(f"input {number} is not supported", "import the file before ONNX Runtime fused it")
 
 
-def _heads(importer: Importer, value: SSAValue, count: int) -> SSAValue:
-    """[batch, rows, count * size] transposed to [batch, count, rows, size]."""
-    batch, rows, width = importer.shape(value)
-    return importer.transpose(importer.reshape(value, [batch, rows, count, width // count]), (0, 2, 1, 3))
-
-
 def _valid_keys(importer: Importer, bounds: SSAValue, keys: int) -> SSAValue:
     """The mask [batch, keys] of the keys before the end of each sequence; `bounds` [1 or 2, batch, 1] has the ends, and
     may have the starts behind them."""
@@ -150,7 +145,7 @@ def _valid_keys(importer: Importer, bounds: SSAValue, keys: int) -> SSAValue:
 def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAValue, mask: int, bias: int) -> SSAValue:
     """`softmax(q @ k.T * scale + mask) @ v` of each head, with the heads' results concatenated along the last axis. The
     inputs with the indices `mask` (of valid keys, of pairs, or of where sequences end) and `bias` are optional."""
-    batch, count, rows, size = importer.shape(q)
+    batch, _, _, size = importer.shape(q)
     added: SSAValue | None = node.optional(bias)
     if (given := node.optional(mask)) is not None:
         dims, low = node.static(mask), node.real("mask_filter_value", -10000.0)
@@ -166,8 +161,7 @@ def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAVa
     more: dict[str, int] = {"causal": 0} if node.integer("unidirectional", 0) else {}
     sides = (q, k, v) if added is None else (q, k, v, added)
     found = importer.call(relay.AttentionOp, *sides, scale=node.real("scale", 0.0) or 1 / math.sqrt(size), **more)
-    width = count * importer.shape(v)[3]
-    return importer.reshape(importer.transpose(found, (0, 2, 1, 3)), [batch, rows, width])
+    return joined(importer, found)
 
 
 @op("Attention", domain=MICROSOFT)
@@ -178,11 +172,10 @@ def attention(importer: Importer, node: Node) -> SSAValue:
         raise node.unsupported("turns queries and keys by their position")
     count, width = node.integer("num_heads"), node.static(1)[1]
     node.static(0)
-    joined = importer.add(product(importer, node.input(0), node.input(1)), node.optional(2))
-    sizes = node.integers("qkv_hidden_sizes") or (width // 3,) * 3
-    ends = np.cumsum([0, *sizes]).tolist()
-    q, k, v = (importer.slice(joined, {2: (ends[i], ends[i + 1])}) for i in range(3))
-    return _attended(importer, node, *(_heads(importer, each, count) for each in (q, k, v)), mask=3, bias=5)
+    every = importer.add(product(importer, node.input(0), node.input(1)), node.optional(2))
+    sides = importer.parts(every, node.integers("qkv_hidden_sizes") or (width // 3,) * 3, 2)
+    q, k, v = (divided(importer, each, count) for each in sides)
+    return _attended(importer, node, q, k, v, mask=3, bias=5)
 
 
 @op("MultiHeadAttention", domain=MICROSOFT)
@@ -202,7 +195,7 @@ def heads_attention(importer: Importer, node: Node) -> SSAValue:
             end = start + importer.shape(side)[2]
             side = importer.call(relay.AddOp, side, importer.slice(node.input(3), {0: (start, end)}))
             start = end
-        heads.append(_heads(importer, side, count) if importer.rank(side) == 3 else side)
+        heads.append(divided(importer, side, count) if importer.rank(side) == 3 else side)
     return _attended(importer, node, heads[0], heads[1], heads[2], mask=4, bias=5)
 
 

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import ints
+from relay.frontend.importing.formulas import truths
 from relay.frontend.onnx.builder import Counted, Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -39,18 +40,13 @@ class Selection:
         return value
 
 
-def _nonzero(importer: Importer, value: SSAValue) -> SSAValue:
-    """Whether each element differs from 0."""
-    return importer.call(relay.NotEqualOp, value, importer.like(0, value))
-
-
 @op("NonZero")
 def non_zero(importer: Importer, node: Node) -> SSAValue:
     """Import NonZero: the coordinates [rank, count]."""
     if not node.computed(0):
         return importer.unnamed(np.stack(np.nonzero(np.atleast_1d(node.array(0)))).astype(np.int64))
     dims = node.static(0) or (1,)
-    flags = _nonzero(importer, importer.reshape(node.input(0), [prod(dims)]))
+    flags = truths(importer, importer.reshape(node.input(0), [prod(dims)]))
     selection = Selection(importer, flags)
     coordinates = importer.call(relay.UnravelIndexOp, selection.places, shape=ints(dims))
     return selection.noted(coordinates, 1)

@@ -30,17 +30,11 @@ def scales_of(node: Node, number: int) -> Array:
     return found
 
 
-def zeros_of(node: Node, number: int) -> Array:
-    """Constant zero points as a vector; 0 if they are omitted."""
-    if node.optional(number) is None:
-        return np.zeros(1, np.int64)
-    return node.array(number).astype(np.int64).reshape(-1)
-
-
 def codes_of(importer: Importer, node: Node, data: int, scale: int, zero_point: int) -> Codes:
     """The quantization parameters in the inputs with the indices `scale` and `zero_point`, for quantized values that
     have the type of the input with index `data`."""
-    scales, zeros = scales_of(node, scale), zeros_of(node, zero_point)
+    scales = scales_of(node, scale)
+    zeros = np.zeros(1) if node.optional(zero_point) is None else node.array(zero_point).reshape(-1)
     if scales.size != 1 or zeros.size != 1:
         raise node.unsupported(f"input {scale} has {scales.size} scales", "give one")
     dtype = importer.dtype(node.input(data))
@@ -49,11 +43,11 @@ def codes_of(importer: Importer, node: Node, data: int, scale: int, zero_point: 
     return Codes(np.float32(scales[0]), int(zeros[0]), dtype)
 
 
-def result_codes(importer: Importer, node: Node, scale: int, like: int = 0) -> Codes:
+def result_codes(importer: Importer, node: Node, scale: int) -> Codes:
     """The quantization parameters of the result: `scale` is the index of the input with its scale, the next input is
-    its zero point and has its type. Without a zero point, the type is that of the input with index `like`."""
+    its zero point and has its type. Without a zero point, the type is that of input 0."""
     given = node.optional(scale + 1) is not None
-    return codes_of(importer, node, scale + 1 if given else like, scale, scale + 1)
+    return codes_of(importer, node, scale + 1 if given else 0, scale, scale + 1)
 
 
 def channels_first(importer: Importer, value: SSAValue) -> SSAValue:

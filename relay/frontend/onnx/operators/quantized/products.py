@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i16, i32
@@ -12,9 +11,9 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC
-from relay.frontend.importing.builder import number, real, scale_attr
-from relay.frontend.importing.fused import Kernel, packed_kernel, requantize
-from relay.frontend.importing.windows import CONVOLUTIONS, SPATIAL, flat_padding
+from relay.frontend.importing.builder import number, product_parameters
+from relay.frontend.importing.fused import Codes, Kernel, packed_kernel, requantize
+from relay.frontend.importing.windows import convolved, flat_padding
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import nn
@@ -28,62 +27,48 @@ from relay.frontend.onnx.operators.quantized.parameters import (
 from relay.frontend.onnx.table import MICROSOFT, op
 from relay.interpreters.arithmetic import code_range
 
-
-@dataclass(frozen=True, slots=True)
-class Scales:
-    """The scales of data and kernel, as qnn ops state them."""
-
-    data: np.float32
-    kernel: Array
-
-    def properties(self, data: int, kernel: int) -> dict[str, Attribute]:
-        return {
-            "input_scale": real(self.data),
-            "input_zero_point": number(data),
-            "kernel_scale": scale_attr(self.kernel),
-            "kernel_zero_point": number(kernel),
-            "out_dtype": i32,
-        }
-
-
+Scales = tuple[np.float32, Array]
+"""The scales of data and kernel, as qnn ops state them."""
 Zeros = tuple[SSAValue | None, SSAValue | None]
 """The zero points of data and kernel, None for omitted ones."""
-UNSCALED = Scales(np.float32(1), np.ones(1, np.float32))
+UNSCALED: Scales = np.float32(1), np.ones(1, np.float32)
 """The scales of integer products, to which no scale applies."""
 
 
-def _window(importer: Importer, node: Node, number: int, kernel: Sequence[int]) -> tuple[SSAValue, list[Sequence[int]]]:
-    """The data cropped by negative pads, and the strides, dilations and padding."""
-    strides, dilations = (nn.each(node, name, len(kernel), 1) for name in ("strides", "dilations"))
-    widths = nn.pads(importer, node, node.shape(number)[2:], kernel, strides, dilations)
-    x, widths = nn.outside(importer, node.input(number), widths)
-    return x, [strides, dilations, flat_padding(widths)]
+def _parameters(
+    importer: Importer, data: SSAValue, scale: np.float32, zero: SSAValue | int, kernel: Kernel
+) -> dict[str, Attribute]:
+    """The properties with the quantization of data and kernel; a zero point that is only known at run time is left
+    out."""
+    codes = Codes(scale, 0 if isinstance(zero, SSAValue) else zero, importer.dtype(data))
+    return product_parameters(codes, kernel.scales, int(kernel.zeros[0]))
 
 
-def convolution_sums(importer: Importer, node: Node, data: int, kernel: int, zeros: Zeros, scales: Scales) -> SSAValue:
-    """The sums of a convolution with one to three spatial axes, channels first; padding adds nothing. If the data's
-    zero point is only known at run time, its product with the sums of the kernel is subtracted."""
-    dims = node.shape(data)
+def convolution_sums(importer: Importer, node: Node, kernel: int, zeros: Zeros, scales: Scales) -> SSAValue:
+    """The sums of a convolution with one to three spatial axes, channels first, of input 0 and the input `kernel`;
+    padding adds nothing. If the data's zero point is only known at run time, its product with the sums of the kernel is
+    subtracted."""
+    dims = node.shape(0)
     weights = importer.known(node.input(kernel))
     kernel_zeros = np.zeros(1, np.int64) if zeros[1] is None else importer.known(zeros[1])
     if node.rank(kernel) != len(dims) or len(dims) not in (3, 4, 5):
         raise node.unsupported(f"data of rank {len(dims)} and a kernel of rank {node.rank(kernel)}", "3 to 5 both")
     if weights is None or kernel_zeros is None or len(dims) == 5:
-        return _any_convolution(importer, node, (data, kernel), zeros)
-    x, (strides, dilation, padding) = _window(importer, node, data, weights.shape[2:])
+        return _any_convolution(importer, node, kernel, zeros)
+    x, strides, dilation, padding = nn.window(importer, node, weights.shape[2:])
     if len(dims) == 3:
         sizes = importer.shape(x)
         x, weights = importer.reshape(x, [*sizes[:2], 1, sizes[2]]), weights[:, :, None]
-        strides, dilation, padding = [1, *strides], [1, *dilation], [0, padding[0], 0, padding[1]]
+        strides, dilation, padding = [1, *strides], [1, *dilation], [(0, 0), *padding]
     groups, zero = node.integer("group", 1), _single(importer, zeros[0])
-    packing = Kernel(weights, scales.kernel, kernel_zeros.astype(np.int64).reshape(-1), 0).of_output_channels()
+    packing = Kernel(weights, scales[1], kernel_zeros.astype(np.int64).reshape(-1), 0).of_output_channels()
     out, per_group = weights.shape[:2]
     if groups < 1 or out % groups or dims[1] not in (per_group * groups, DYNAMIC):
         raise node.malformed(f"{dims[1]} channels and a kernel of shape {list(weights.shape)} in {groups} groups")
     layout, packed = packed_kernel(packing.codes, groups)
     filters = importer.constant(packed, node.proto.input[kernel])
-    properties = scales.properties(0 if isinstance(zero, SSAValue) else zero, int(packing.zeros[0]))
-    window = {"strides": strides, "dilation": dilation, "padding": padding, "groups": groups}
+    properties = _parameters(importer, x, scales[0], zero, packing)
+    window = {"strides": strides, "dilation": dilation, "padding": flat_padding(padding), "groups": groups}
 
     def sums(value: SSAValue) -> SSAValue:
         words = {"data_layout": "NCHW", "kernel_layout": layout}
@@ -99,24 +84,13 @@ def convolution_sums(importer: Importer, node: Node, data: int, kernel: int, zer
     return result
 
 
-def _any_convolution(importer: Importer, node: Node, operands: tuple[int, int], zeros: Zeros) -> SSAValue:
+def _any_convolution(importer: Importer, node: Node, kernel: int, zeros: Zeros) -> SSAValue:
     """The sums of a convolution that qnn.conv2d does not support: with three spatial axes, or with a kernel or kernel
     zero points that are only known at run time."""
-    x, (strides, dilation, padding) = _window(importer, node, operands[0], node.static(operands[1])[2:])
-    sides, properties = _differences(importer, (x, node.input(operands[1])), zeros, channels=True)
-    letters = SPATIAL[len(strides)]
-    return importer.call(
-        CONVOLUTIONS[len(strides)],
-        *sides,
-        strides=strides,
-        dilation=dilation,
-        padding=padding,
-        groups=node.integer("group", 1),
-        data_layout=f"NC{letters}",
-        kernel_layout=f"OI{letters}",
-        out_dtype=i32,
-        **properties,
-    )
+    x, strides, dilations, padding = nn.window(importer, node, node.static(kernel)[2:])
+    (x, weights), properties = _differences(importer, (x, node.input(kernel)), zeros, channels=True)
+    groups, more = node.integer("group", 1), {"out_dtype": i32, **properties}
+    return convolved(importer, x, weights, strides, dilations, padding, groups, more=more)
 
 
 def _differences(
@@ -164,17 +138,17 @@ def _single(importer: Importer, zero: SSAValue | None) -> SSAValue | int:
 def convolution(importer: Importer, node: Node) -> SSAValue:
     zeros = node.optional(2), node.optional(5)
     if any(importer.known(node.input(number)) is None for number in (1, 2, 4, 6, 7)):
-        sums = nn.biased(importer, node, convolution_sums(importer, node, 0, 3, zeros, UNSCALED), 8)
+        sums = nn.biased(importer, node, convolution_sums(importer, node, 3, zeros, UNSCALED), 8)
         return rescaled(importer, node, sums, importer.rank(sums) - 2)
     source, scales = codes_of(importer, node, 0, 1, 2), scales_of(node, 4)
-    sums = nn.biased(importer, node, convolution_sums(importer, node, 0, 3, zeros, Scales(source.scale, scales)), 8)
+    sums = nn.biased(importer, node, convolution_sums(importer, node, 3, zeros, (source.scale, scales)), 8)
     properties = requantize(source.scale * scales, result_codes(importer, node, 6), axis=1)
     return importer.call(qnn.RequantizeOp, sums, **properties)
 
 
 @op("ConvInteger", since=10)
 def convolution_integer(importer: Importer, node: Node) -> SSAValue:
-    return convolution_sums(importer, node, 0, 1, (node.optional(2), node.optional(3)), UNSCALED)
+    return convolution_sums(importer, node, 1, (node.optional(2), node.optional(3)), UNSCALED)
 
 
 def product_sums(
@@ -195,13 +169,11 @@ def product_sums(
     row_zeros = isinstance(zero, SSAValue) and importer.shape(zero) not in ((), (1,))
     if matrix is None or matrix.ndim != 2 or row_zeros:
         return _any_product(importer, a, b, zeros)
-    packing = Kernel(np.ascontiguousarray(matrix.T), scales.kernel, columns, 0).of_output_channels()
-    kernel, columns = packing.codes, packing.zeros
-    known = 0 if isinstance(zero, SSAValue) else zero
-    properties = scales.properties(known, int(columns[0]))
-    result = importer.call(qnn.DenseOp, a, importer.constant(kernel, name), **properties)
+    packing = Kernel(np.ascontiguousarray(matrix.T), scales[1], columns, 0).of_output_channels()
+    properties = _parameters(importer, a, scales[0], zero, packing)
+    result = importer.call(qnn.DenseOp, a, importer.constant(packing.codes, name), **properties)
     if isinstance(zero, SSAValue):
-        totals = importer.unnamed((kernel.astype(np.int64) - columns[0]).sum(axis=1).astype(np.int32))
+        totals = importer.unnamed((packing.codes.astype(np.int64) - packing.zeros[0]).sum(axis=1).astype(np.int32))
         correction = importer.call(relay.MultiplyOp, importer.reshape(importer.cast(zero, i32), []), totals)
         result = importer.call(relay.SubtractOp, result, correction)
     return result
@@ -237,7 +209,7 @@ def product(importer: Importer, node: Node) -> SSAValue:
     rows, scales = scales_of(node, 1), scales_of(node, 4)
     if rows.size != 1:
         raise node.unsupported("it has a scale per row")
-    sums = product_sums(importer, (node.input(0), node.input(3)), zeros, name, Scales(np.float32(rows[0]), scales))
+    sums = product_sums(importer, (node.input(0), node.input(3)), zeros, name, (np.float32(rows[0]), scales))
     properties = requantize(np.float32(rows[0]) * scales, result_codes(importer, node, 6))
     return importer.call(qnn.RequantizeOp, sums, **properties)
 
@@ -266,7 +238,7 @@ def gemm(importer: Importer, node: Node) -> SSAValue:
     )
     left, scales = codes_of(importer, node, 0, 1, 2), scales_of(node, 4)
     name = node.proto.input[3]
-    sums = product_sums(importer, (a, b), (node.optional(2), node.optional(5)), name, Scales(left.scale, scales))
+    sums = product_sums(importer, (a, b), (node.optional(2), node.optional(5)), name, (left.scale, scales))
     sums = importer.add(sums, node.optional(6))
     factor = np.float32(node.real("alpha", 1.0)) * left.scale * scales
     if node.optional(7) is None:
