@@ -58,13 +58,16 @@ class Scaled(Protocol):
     def zero_point(self) -> int: ...
 
 
+def own_parameters(codes: Scaled) -> dict[str, Attribute]:
+    """The properties `scale` and `zero_point`."""
+    return {"scale": real(codes.scale), "zero_point": number(codes.zero_point)}
+
+
 def parameters(**sides: Scaled) -> dict[str, Attribute]:
     """The properties with the scales and zero points of operands and results: `input=codes` gives `input_scale` and
     `input_zero_point`."""
-    found: dict[str, Attribute] = {}
-    for side, codes in sides.items():
-        found |= {f"{side}_scale": real(codes.scale), f"{side}_zero_point": number(codes.zero_point)}
-    return found
+    rows = ((side, own_parameters(codes)) for side, codes in sides.items())
+    return {f"{side}_{name}": each for side, own in rows for name, each in own.items()}
 
 
 def product_parameters(data: Scaled, kernel: Array, zero_point: int = 0, sums: Attribute = i32) -> dict[str, Attribute]:

@@ -46,15 +46,14 @@ class Problems:
                 raise node.malformed(f"{error.where} {error.what}") from None
         return None
 
-    def raise_all(self, where: str = "") -> None:
-        """Raise Unsupported if there are problems, with a list of them. `where` is the subject of the error; without
-        it, the subject is the file, and a single problem is reported in one line."""
+    def raise_all(self) -> None:
+        """Raise Unsupported if there are problems, with a list of them; a single problem is reported in one line."""
         if not self.found:
             return
-        if len(self.found) == 1 and not where:
+        if len(self.found) == 1:
             raise Unsupported(f"{self.file}: {self.found[0][0]}", self.found[0][1])
         count = len(self.found)
         lines = [f"{place}: {what}" for place, what in self.found[:MOST]]
         lines += [f"and {count - MOST} more"] * (count > MOST)
         what = "\n  ".join([f"{count} problem{'s' * (count > 1)}:", *lines])
-        raise Unsupported(where or self.file, what)
+        raise Unsupported(self.file, what)

@@ -206,9 +206,7 @@ class Table:
         return struct.unpack_from(f"<{length}i", self._reader.data, start)
 
     def booleans(self, name: str) -> tuple[bool, ...]:
-        start, length = self._vector(name)
-        self._reader.work(length, start, self.path)
-        return tuple(byte != 0 for byte in self._reader.data[start : start + length])
+        return tuple(byte != 0 for byte in self.raw(name))
 
     def raw(self, name: str) -> memoryview:
         """The bytes of a vector of scalars, for callers that process it element by element. The elements count towards

@@ -74,10 +74,8 @@ def power(importer: Importer, node: Node) -> SSAValue:
         base = importer.cast(base, importer.element(exponent))
     known = importer.known(exponent)
     if known is not None and importer.is_float(base) and known.size == 1 and known.ndim <= importer.rank(base):
-        if known.reshape(-1)[0] == 2:
-            return importer.cast(importer.call(relay.MultiplyOp, base, base), element)
-        if known.reshape(-1)[0] == 0.5:
-            return importer.cast(importer.call(relay.SqrtOp, base), element)
+        if (number := float(known.reshape(-1)[0])) in (0.5, 2):
+            return importer.cast(functions.POWERS[number](Scalar(importer, base)).value, element)
     exponent = importer.cast(exponent, importer.element(base))
     return importer.cast(importer.call(relay.PowerOp, base, exponent), element)
 
@@ -122,13 +120,12 @@ def bit_shift(importer: Importer, node: Node) -> SSAValue:
     kind = relay.LeftShiftOp if node.one_of("direction", ("LEFT", "RIGHT")) == "LEFT" else relay.RightShiftOp
     value, amount = node.input(0), node.input(1)
     bits = 8 * importer.dtype(value).itemsize
-    amount = importer.cast(amount, element_type(np.dtype(f"uint{bits}")))
-    inside = importer.call(relay.LessOp, amount, importer.like(bits, amount))
-    least = importer.call(relay.MinimumOp, amount, importer.like(bits - 1, amount))
-    shifted = importer.call(kind, value, importer.cast(least, importer.element(value)))
+    count = Scalar(importer, importer.cast(amount, element_type(np.dtype(f"uint{bits}"))))
+    least = importer.cast(count.of(relay.MinimumOp, bits - 1).value, importer.element(value))
+    shifted = Scalar(importer, importer.call(kind, value, least))
     if kind is relay.RightShiftOp and importer.dtype(value).kind == "i":
-        return shifted
-    return importer.call(relay.WhereOp, inside, shifted, importer.like(0, value))
+        return shifted.value
+    return (count < bits).choose(shifted, 0, shifted).value
 
 
 @op("BitCast")

@@ -129,10 +129,7 @@ def top(importer: Importer, node: Node) -> list[SSAValue]:
     smallest = node.version >= 11 and not node.integer("largest", 1)
     if node.version >= 10 and node.computed(1) and not isinstance(node.input(1).owner, Block):
         size = node.static(0)[axis]
-        k = importer.reshape(importer.cast(node.input(1), i64), ())
-        k = importer.call(
-            relay.MaximumOp, importer.call(relay.MinimumOp, k, importer.like(size, k)), importer.like(0, k)
-        )
+        k = importer.clip(importer.reshape(importer.cast(node.input(1), i64), ()), 0, size)
         found = [*importer.several(relay.TopkOp, node.input(0), k=size, axis=axis, is_ascend=smallest, dtype=i64)]
         importer.counted |= dict.fromkeys(found, Counted(axis, k))
         return found

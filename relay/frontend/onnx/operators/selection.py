@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import ints
-from relay.frontend.importing.formulas import truths
+from relay.frontend.importing.formulas import Scalar, truths
 from relay.frontend.onnx.builder import Counted, Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -76,12 +76,9 @@ def non_max_suppression(importer: Importer, node: Node) -> SSAValue:
     most = min(max(int(given[0] or 0), 0), boxes)
     corners = node.input(0)
     if node.integer("center_point_box", 0):
-        parts = [importer.slice(corners, {2: (n, n + 1)}) for n in range(4)]
-        half = [importer.call(relay.DivideOp, size, importer.like(2, size)) for size in parts[2:]]
-        ends = [
-            importer.call(kind, parts[n], half[n]) for kind in (relay.SubtractOp, relay.AddOp) for n in (1, 0)
-        ]  # fmt: skip
-        corners = importer.concatenate(ends, 2)
+        x, y, w, h = (Scalar(importer, importer.slice(corners, {2: (n, n + 1)})) for n in range(4))
+        ends = (y - h / 2, x - w / 2, y + h / 2, x + w / 2)
+        corners = importer.concatenate([end.value for end in ends], 2)
     indices, counts = importer.several(
         relay.NonMaxSuppressionOp, corners, node.input(1), max_output_size=most, iou_threshold=float(given[1] or 0.0),
         score_threshold=-np.inf if given[2] is None else float(given[2]),

@@ -5,15 +5,8 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from relay.dialects import qnn
+from relay.dialects import qnn, relay
 from relay.dialects.op import TensorOp
-from relay.dialects.relay import (
-    MaximumOp,
-    SigmoidOp,
-    SoftmaxOp,
-    TanhOp,
-    UnaryOp,
-)
 from relay.frontend.importing.builder import multiplier_attrs, parameters, real
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, CODES, Node
@@ -32,7 +25,7 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.unsupported(f"beta is {beta}")
     value = importer.value(data)
     if data.type == out.type == "FLOAT32":
-        return [importer.call(SoftmaxOp, value, beta=beta)]
+        return [importer.call(relay.SoftmaxOp, value, beta=beta)]
     node.one_type(CODES, data, out)
     source, target = node.codes(data), node.codes(out)
     if data.type == "INT8" and (target.scale != np.float32(1 / 256) or target.zero_point != target.low):
@@ -43,9 +36,9 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.call(qnn.SoftmaxOp, value, **properties)]
 
 
-_CURVES: dict[str, tuple[type[UnaryOp], type[TensorOp]]] = {
-    "LOGISTIC": (SigmoidOp, qnn.SigmoidOp),
-    "TANH": (TanhOp, qnn.TanhOp),
+_CURVES: dict[str, tuple[type[relay.UnaryOp], type[TensorOp]]] = {
+    "LOGISTIC": (relay.SigmoidOp, qnn.SigmoidOp),
+    "TANH": (relay.TanhOp, qnn.TanhOp),
 }
 
 
@@ -69,7 +62,7 @@ def clamp(importer: Importer, node: Node) -> list[SSAValue]:
     value = importer.value(data)
     if data.type == out.type == "FLOAT32":
         if activation == "RELU":
-            return [importer.call(MaximumOp, value, importer.scalar(0.0, value))]
+            return [importer.call(relay.MaximumOp, value, importer.scalar(0.0, value))]
         return [importer.clip_reals(value, activation)]
     node.one_type(ALL_CODES, data, out)
     source, target = node.codes(data), node.codes(out)

@@ -6,8 +6,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
-from relay.dialects import qnn
-from relay.dialects.relay import CastOp, MaximumOp
+from relay.dialects import qnn, relay
 from relay.frontend.importing.builder import linear_parameters, multiplier_attrs, number, parameters
 from relay.frontend.importing.formulas import Scalar
 from relay.frontend.tflite.builder import Importer, numpy_type
@@ -54,7 +53,7 @@ def dequantize(importer: Importer, node: Node) -> list[SSAValue]:
     """Import DEQUANTIZE of quantized values, or of 16-bit floats."""
     data, out = node.input(0), node.output()
     if (data.type, out.type) == ("FLOAT16", "FLOAT32"):
-        return [importer.call(CastOp, importer.value(data), dtype=f32)]
+        return [importer.call(relay.CastOp, importer.value(data), dtype=f32)]
     if data.type not in ALL_CODES or out.type != "FLOAT32":
         raise node.refuse_types(data, out)
     return [importer.call(qnn.DequantizeOp, importer.value(data), **_parameters(node, data))]
@@ -73,10 +72,10 @@ def cast(importer: Importer, node: Node) -> list[SSAValue]:
     data, out = node.input(0), node.output()
     value, dtype = importer.value(data), {"dtype": importer.element(out)}
     if data.type not in ("FLOAT32", "FLOAT16") or out.type not in (*ALL_CODES, *INDICES):
-        return [importer.call(CastOp, value, **dtype)]
+        return [importer.call(relay.CastOp, value, **dtype)]
     if data.type == "FLOAT16":
-        value = importer.call(CastOp, value, dtype=f32)
+        value = importer.call(relay.CastOp, value, dtype=f32)
     x, info = Scalar(importer, value), np.iinfo(numpy_type(out))
     fits = x < float(info.max + 1)
-    whole = fits.choose(x, 0.0, x).of(MaximumOp, float(info.min)).of(CastOp, **dtype)
+    whole = fits.choose(x, 0.0, x).of(relay.MaximumOp, float(info.min)).of(relay.CastOp, **dtype)
     return [fits.choose(whole, info.max, whole).value]

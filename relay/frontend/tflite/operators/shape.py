@@ -6,8 +6,8 @@ import math
 
 from xdsl.ir import SSAValue
 
+from relay.dialects import relay
 from relay.dialects.attributes import scalar_attr
-from relay.dialects.relay import PadOp, TransposeOp
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import EVERYWHERE, operator
@@ -48,7 +48,7 @@ def expand_dims(importer: Importer, node: Node) -> list[SSAValue]:
 def transpose(importer: Importer, node: Node) -> list[SSAValue]:
     rank = len(node.input(0).shape)
     axes = [node.axis(axis, rank) for axis in node.numbers(node.input(1))]
-    return [importer.call(TransposeOp, importer.value(node.input(0)), axes=axes)]
+    return [importer.call(relay.TransposeOp, importer.value(node.input(0)), axes=axes)]
 
 
 @operator("PAD", versions=(1, 6), inputs=(2, 2), known=EVERYWHERE)
@@ -75,4 +75,4 @@ def _pad(importer: Importer, node: Node, filler: float | int) -> SSAValue:
         raise node.malformed(f"{widths} of shape {widths.shape} does not name two numbers per axis of {data.shape}")
     pad_value = scalar_attr(filler, importer.element(data))
     numbers = node.numbers(widths, (*INDICES, "INT8", "INT16"))
-    return importer.call(PadOp, importer.value(data), pad_width=numbers, pad_value=pad_value)
+    return importer.call(relay.PadOp, importer.value(data), pad_width=numbers, pad_value=pad_value)

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-from relay.dialects import qnn
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, elements
-from relay.dialects.relay import (
-    ConcatenateOp,
-    GatherNdOp,
-    GatherOp,
-    TakeOp,
-)
 from relay.frontend.importing.builder import parameters
 from relay.frontend.importing.rows import Rows, rows_of
 from relay.frontend.importing.tensors import Property
@@ -47,7 +40,7 @@ def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
                 **parameters(output=target),
             }
             return [importer.call(qnn.ConcatenateOp, *values, **properties)]
-    return [importer.call(ConcatenateOp, *values, axis=axis)]
+    return [importer.call(relay.ConcatenateOp, *values, axis=axis)]
 
 
 @operator("PACK", versions=(1, 5), inputs=(1, ANY), known=EVERYWHERE)
@@ -60,9 +53,7 @@ def pack(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.malformed("the inputs differ in shape or type")
     if tensors[0].type in ALL_CODES:
         node.same_codes(*tensors, node.output())
-    layer = [*shape[:axis], 1, *shape[axis:]]
-    values = [importer.reshape(importer.value(tensor), layer) for tensor in tensors]
-    return [importer.call(ConcatenateOp, *values, axis=axis)]
+    return [importer.stack(map(importer.value, tensors), axis)]
 
 
 @operator("UNPACK", versions=(1, 6), inputs=(1, 1), outputs=(1, ANY), known=EVERYWHERE)
@@ -72,8 +63,7 @@ def unpack(importer: Importer, node: Node) -> list[SSAValue]:
     axis = node.axis(node.integer("axis"), len(shape))
     if len(node.operator.outputs) != shape[axis]:
         raise node.malformed(f"has {len(node.operator.outputs)} outputs, but dimension {axis} of {shape}")
-    layers = importer.parts(importer.value(node.input(0)), [1] * shape[axis], axis)
-    return [importer.reshape(layer, [*shape[:axis], *shape[axis + 1 :]]) for layer in layers]
+    return [importer.row(importer.value(node.input(0)), index, axis) for index in range(shape[axis])]
 
 
 @operator("SPLIT", versions=(1, 5), inputs=(2, 2), outputs=(1, ANY), known=EVERYWHERE)
@@ -127,17 +117,23 @@ def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
             continue
         axis = len(bounds)
         size = shape[axis]
-        if bound.stride == 0 or (bound.shrink and bound.stride < 0):
-            raise node.malformed(f"the stride of axis {axis} is {bound.stride}")
-        if bound.shrink:
-            first = 0 if bound.begin is None else bound.begin + (size if bound.begin < 0 else 0)
+        part, shrinks = bound
+        if part.step == 0 or (shrinks and part.step < 0):
+            raise node.malformed(f"the stride of axis {axis} is {part.step}")
+        if shrinks:
+            first = 0 if part.start is None else part.start + (size if part.start < 0 else 0)
             if not 0 <= first < size:
-                raise node.malformed(f"index {bound.begin} is outside dimension {axis} of {shape}")
+                raise node.malformed(f"index {part.start} is outside dimension {axis} of {shape}")
             bounds[axis] = first, first + 1, 1
         else:
-            bounds[axis] = bound.normalised(size)
-            result.append(len(range(*bounds[axis])))
+            span = range(*part.indices(size))
+            bounds[axis] = (span.start, span.stop, span.step) if span else (0, 0, 1)
+            result.append(len(span))
     return [importer.reshape(importer.slice(importer.value(node.input(0)), bounds), result)]
+
+
+_Bound = tuple[slice, bool]
+"""The slice of one axis, with None for a masked begin or end, and whether the axis is dropped."""
 
 
 def _bounds(node: Node, rank: int) -> list[_Bound | None]:
@@ -152,7 +148,8 @@ def _bounds(node: Node, rank: int) -> list[_Bound | None]:
         raise node.malformed(f"{len(ellipsis)} ellipses")
     if count > rank + len(ellipsis) or any(len(numbers) != count for numbers in given):
         raise node.malformed(f"{[len(numbers) for numbers in given]} numbers for shape {node.input(0).shape}")
-    whole, bounds = _Bound(None, None, 1), list[_Bound | None]()
+    whole: _Bound = slice(None, None, 1), False
+    bounds: list[_Bound | None] = []
     for i, (begin, end, stride) in enumerate(zip(*given, strict=True)):
         if i in ellipsis:
             bounds += [whole] * max(rank - count + 1, 1)
@@ -160,25 +157,11 @@ def _bounds(node: Node, rank: int) -> list[_Bound | None]:
             bounds.append(None)
         else:
             first, last = (None if i in mask else n for mask, n in zip(masked, (begin, end), strict=True))
-            bounds.append(_Bound(first, last, stride, i in shrunk))
+            bounds.append((slice(first, last, stride), i in shrunk))
     bounds = bounds[:rank] + [whole] * (rank - len(bounds))
     if sum(bound is not None for bound in bounds) != len(node.input(0).shape):
         raise node.malformed(f"an ellipsis of no axis for shape {node.input(0).shape}")
     return bounds
-
-
-class _Bound(NamedTuple):
-    """The slice of one axis, as in Python; a masked begin or end is None. `shrink` says that the axis is dropped."""
-
-    begin: int | None
-    end: int | None
-    stride: int
-    shrink: bool = False
-
-    def normalised(self, size: int) -> tuple[int, int, int]:
-        """The begin, end and stride for an axis of `size`, as `relay.strided_slice` requires them."""
-        first, last, stride = slice(self.begin, self.end, self.stride).indices(size)
-        return (first, last, stride) if len(range(first, last, stride)) else (0, 0, 1)
 
 
 @operator("GATHER", versions=(1, 8), inputs=(2, 2), known=EVERYWHERE)
@@ -192,7 +175,7 @@ def gather(importer: Importer, node: Node) -> list[SSAValue]:
     batches += len(indices.shape) if batches < 0 else 0
     values = [importer.value(data), importer.value(indices)]
     if not batches:
-        return [importer.call(TakeOp, *values, axis=axis)]
+        return [importer.call(relay.TakeOp, *values, axis=axis)]
     if not 0 < batches <= min(axis, len(indices.shape)) or data.shape[:batches] != indices.shape[:batches]:
         raise node.malformed(f"{batches} batch dimensions of {data.shape} and {indices.shape} with axis {axis}")
     return [_gather_batches(importer, values, axis, batches)]
@@ -206,7 +189,7 @@ def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batch
     between, behind, count = dims[batches:axis], dims[axis + 1 :], prod(index[batches:])
     places = importer.reshape(indices, [*dims[:batches], *[1] * len(between), count, *[1] * len(behind)])
     places = importer.broadcast(places, [*dims[:axis], count, *behind])
-    taken = importer.call(GatherOp, data, places, axis=axis)
+    taken = importer.call(relay.GatherOp, data, places, axis=axis)
     return importer.reshape(taken, [*dims[:axis], *index[batches:], *behind])
 
 
@@ -231,7 +214,7 @@ def embedding_lookup(importer: Importer, node: Node) -> list[SSAValue]:
     if places.type != "INT32" or data.type != out.type:
         raise node.refuse_types(places, data, out)
     values = [importer.value(data), importer.value(places)]
-    return [importer.call(TakeOp, *values, axis=0)]
+    return [importer.call(relay.TakeOp, *values, axis=0)]
 
 
 def _scales_of_rows(node: Node, data: Tensor) -> Array:
@@ -250,4 +233,4 @@ def gather_nd(importer: Importer, node: Node) -> list[SSAValue]:
     data, indices = node.input(0), node.input(1)
     if indices.type not in (*INDICES, "INT16"):
         raise node.unsupported(f"indices of {indices.type}")
-    return [importer.call(GatherNdOp, importer.value(data), importer.value(indices))]
+    return [importer.call(relay.GatherNdOp, importer.value(data), importer.value(indices))]

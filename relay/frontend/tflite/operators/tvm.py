@@ -10,19 +10,9 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
-from relay.dialects import qnn
+from relay.dialects import qnn, relay
 from relay.dialects.op import tensor
-from relay.dialects.relay import (
-    ConcatenateOp,
-    Conv2dOp,
-    DivideOp,
-    RoundOp,
-    SigmoidOp,
-    SoftmaxOp,
-    SumOp,
-    TanhOp,
-)
-from relay.frontend.importing.builder import multiplier_attrs, number, parameters, real
+from relay.frontend.importing.builder import multiplier_attrs, own_parameters, parameters
 from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.windows import flat_padding, window_padding
 from relay.frontend.tflite.builder import Importer, numpy_type
@@ -106,29 +96,28 @@ def to_codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     """Float values as codes with the element type, scale and zero point of the node's output:
     `clip(round(value / scale + zero_point))`."""
     target = node.codes(node.output())
-    codes = (Scalar(importer, value) / float(target.scale) + float(target.zero_point)).of(RoundOp)
+    codes = (Scalar(importer, value) / float(target.scale) + float(target.zero_point)).of(relay.RoundOp)
     whole = importer.cast(codes.between(target.low, target.high).value, i32)
     return importer.cast(whole, importer.element(node.output()))
 
 
 def to_reals(importer: Importer, node: Node) -> SSAValue:
     """The node's input, dequantized."""
-    source = node.codes(node.input(0))
-    scale, zero_point = real(source.scale), number(source.zero_point)
-    return importer.call(qnn.DequantizeOp, importer.value(node.input(0)), scale=scale, zero_point=zero_point)
+    data = node.input(0)
+    return importer.call(qnn.DequantizeOp, importer.value(data), **own_parameters(node.codes(data)))
 
 
 @of_codes("SOFTMAX")
 def softmax(importer: Importer, node: Node) -> Sequence[SSAValue]:
     """Import quantized SOFTMAX, computed in floats."""
-    value = importer.call(SoftmaxOp, to_reals(importer, node), beta=node.real("beta"))
+    value = importer.call(relay.SoftmaxOp, to_reals(importer, node), beta=node.real("beta"))
     return [to_codes(importer, node, value)]
 
 
 @of_codes("LOGISTIC", "TANH")
 def curve(importer: Importer, node: Node) -> Sequence[SSAValue]:
     """Import quantized LOGISTIC and TANH, computed in floats."""
-    op = SigmoidOp if node.operator.kind == "LOGISTIC" else TanhOp
+    op = relay.SigmoidOp if node.operator.kind == "LOGISTIC" else relay.TanhOp
     return [to_codes(importer, node, importer.call(op, to_reals(importer, node)))]
 
 
@@ -149,7 +138,7 @@ def concatenation(importer: Importer, node: Node) -> Sequence[SSAValue]:
         raise node.refuse_types(*node.inputs(), out)
     parts = [requantize(importer, node, importer.value(tensor), node.codes(tensor)) for tensor in node.inputs()]
     axis = node.axis(node.integer("axis"), len(node.input(0).shape))
-    value = importer.call(ConcatenateOp, *parts, axis=axis)
+    value = importer.call(relay.ConcatenateOp, *parts, axis=axis)
     codes = node.codes(out)
     return [importer.clip_codes(value, codes, node.bounds(codes, to_even=True))]
 
@@ -167,11 +156,11 @@ def average_pool_2d(importer: Importer, node: Node) -> Sequence[SSAValue]:
     padding = [window_padding(node.word("padding"), *numbers) for numbers in rows]
     ones = importer.unnamed(np.ones((*pool, channels, 1), numpy_type(data)))
     window = {"strides": strides, "padding": flat_padding(padding), "groups": channels}
-    total = importer.call(Conv2dOp, importer.value(data), ones, kernel_layout="HWOI", **window)
+    total = importer.call(relay.Conv2dOp, importer.value(data), ones, kernel_layout="HWOI", **window)
     ends = zip(padding, importer.shape(total)[1:3], strict=True)
     down, across = (_cells(*row, before, count) for row, ((before, _), count) in zip(rows, ends, strict=True))
     counts = importer.unnamed((down[:, None] * across)[None, ..., None].astype(np.int32))
-    mean = importer.cast(importer.call(DivideOp, total, counts), importer.element(data))
+    mean = importer.cast(importer.call(relay.DivideOp, total, counts), importer.element(data))
     return [importer.clip_codes(mean, codes, node.bounds(codes, to_even=True))]
 
 
@@ -190,6 +179,6 @@ def mean(importer: Importer, node: Node) -> Sequence[SSAValue]:
     if data.type not in CODES or count < 1 or not axes:
         raise node.unsupported("the mean of no elements")
     value = importer.cast(importer.value(data), i32)
-    value = importer.call(SumOp, value, axis=axes, keepdims=node.flag("keep_dims"))
-    value = importer.call(DivideOp, value, importer.scalar(count, value))
+    value = importer.call(relay.SumOp, value, axis=axes, keepdims=node.flag("keep_dims"))
+    value = importer.call(relay.DivideOp, value, importer.scalar(count, value))
     return [requantize(importer, node, value, node.codes(data))]

@@ -11,7 +11,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC
 from relay.frontend.importing import fused
-from relay.frontend.importing.builder import number, real
+from relay.frontend.importing.builder import own_parameters
 from relay.frontend.importing.fused import Codes, Function
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
@@ -83,18 +83,6 @@ def global_pool(importer: Importer, node: Node) -> SSAValue:
     return importer.call(qnn.RequantizeOp, total, **fused.mean(source, target, count))
 
 
-def dequantized(importer: Importer, value: SSAValue, codes: Codes) -> SSAValue:
-    scale, zero_point = real(codes.scale), number(codes.zero_point)
-    return importer.call(qnn.DequantizeOp, value, scale=scale, zero_point=zero_point, product="f32")
-
-
-def quantized(importer: Importer, value: SSAValue, codes: Codes, rounding: str) -> SSAValue:
-    return importer.call(
-        qnn.QuantizeOp, value, scale=real(codes.scale), zero_point=number(codes.zero_point), rounding=rounding,
-        out_dtype=element_type(codes.dtype),
-    )  # fmt: skip
-
-
 @op("QLinearAveragePool", "QLinearReduceMean", domain=MICROSOFT)
 @either_layout
 def pool(importer: Importer, node: Node) -> SSAValue:
@@ -103,8 +91,9 @@ def pool(importer: Importer, node: Node) -> SSAValue:
     source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
     mean = node.kind == "QLinearReduceMean"
     kind, rounding = ("ReduceMean", "even") if mean else ("AveragePool", "even_sum")
-    result = plain(importer, node, kind, [dequantized(importer, node.input(0), source)])
-    return quantized(importer, result, target, rounding)
+    reals = importer.call(qnn.DequantizeOp, node.input(0), **own_parameters(source), product="f32")
+    result, type = plain(importer, node, kind, [reals]), element_type(target.dtype)
+    return importer.call(qnn.QuantizeOp, result, **own_parameters(target), rounding=rounding, out_dtype=type)
 
 
 @op("QLinearSoftmax", domain=MICROSOFT)
