@@ -35,6 +35,7 @@ from relay.dialects.op import DYNAMIC, TensorOp, is_tensor
 from relay.dialects.op import tensor as type_of
 from relay.dialects.relay import ConstantOp, ReshapeOp
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.interpreters.arithmetic import quantize_multiplier
 from relay.mapping import spilled
 from relay.signature import TensorInfo
 
@@ -160,6 +161,23 @@ def linear_parameters(scale: Array, zero_point: Array, axis: int | None) -> dict
 def multiplier_attrs(found: tuple[int, int], prefix: str = "") -> dict[str, Attribute]:
     """The properties `multiplier` and `shift`, after the prefix, whose values are the two numbers of `found`."""
     return {f"{prefix}multiplier": number(found[0]), f"{prefix}shift": number(found[1])}
+
+
+def aligned(
+    left_shift: int, lhs: tuple[int, int], rhs: tuple[int, int], out: tuple[int, int] | None = None
+) -> dict[str, Attribute]:
+    """The properties that bring two operands to a common scale, and the result from there to its own; a multiplier is
+    `(multiplier, shift)`."""
+    sides = multiplier_attrs(lhs, "lhs_") | multiplier_attrs(rhs, "rhs_")
+    return {"left_shift": number(left_shift), **sides, **(multiplier_attrs(out) if out else {})}
+
+
+def aligned_sum(lhs: Scaled, rhs: Scaled, out: Scaled, left_shift: int) -> dict[str, Attribute]:
+    """The properties of a sum whose operands are shifted left and rescaled to a common scale, twice the larger of their
+    scales, and whose result is rescaled to that of `out`; the multipliers are computed in double."""
+    twice = 2 * max(float(lhs.scale), float(rhs.scale))
+    left, right = (quantize_multiplier(float(each.scale) / twice) for each in (lhs, rhs))
+    return aligned(left_shift, left, right, quantize_multiplier(twice / (float(out.scale) * (1 << left_shift))))
 
 
 def multiplier_vectors(found: tuple[Array, Array]) -> dict[str, Attribute]:

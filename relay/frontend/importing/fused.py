@@ -15,7 +15,15 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute
 
 from relay.dialects.attributes import Array, element_type
-from relay.frontend.importing.builder import multiplier_attrs, multiplier_vectors, number, parameters, real, scale_attr
+from relay.frontend.importing.builder import (
+    aligned_sum,
+    multiplier_attrs,
+    multiplier_vectors,
+    number,
+    parameters,
+    real,
+    scale_attr,
+)
 from relay.interpreters.arithmetic import code_range, quantize_multiplier, quantize_multipliers
 
 Properties = dict[str, Attribute]
@@ -82,12 +90,7 @@ def binary(a: Codes, b: Codes, out: Codes) -> Properties:
 def add(a: Codes, b: Codes, out: Codes) -> Properties:
     """The properties of a `qnn.add`, which requires multipliers; they are computed as in TFLite, and the rounding `ort`
     does not use them."""
-    twice = 2 * max(float(a.scale), float(b.scale))
-    properties = binary(a, b, out) | {"left_shift": number(20)}
-    properties |= multiplier_attrs(quantize_multiplier(twice / (float(out.scale) * (1 << 20))))
-    for side, codes in (("lhs_", a), ("rhs_", b)):
-        properties |= multiplier_attrs(quantize_multiplier(float(codes.scale) / twice), side)
-    return properties
+    return binary(a, b, out) | aligned_sum(a, b, out, 20)
 
 
 def multiply(a: Codes, b: Codes, out: Codes) -> Properties:

@@ -88,8 +88,7 @@ def _diagonal(importer: TensorBuilder, value: SSAValue, term: str) -> tuple[SSAV
             dims = importer.shape(value)
             size = dims[-1]
             value = importer.reshape(value, [*dims[:-2], size * size])
-            places = importer.unnamed(np.arange(size, dtype=np.int64) * (size + 1))
-            value = importer.call(relay.TakeOp, value, places, axis=len(dims) - 2)
+            value = importer.take(value, np.arange(size, dtype=np.int64) * (size + 1), len(dims) - 2)
             term = "".join(term[axis] for axis in order[:-1])
     return value, term
 

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import DYNAMIC, TensorOp
+from relay.frontend.importing.builder import Place
 from relay.frontend.importing.tensors import Property, TensorBuilder
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -25,6 +26,13 @@ ADAPTIVE: dict[str, dict[int, type[TensorOp]]] = {
     "avg": {1: relay.AdaptiveAvgPool1dOp, 2: relay.AdaptiveAvgPool2dOp, 3: relay.AdaptiveAvgPool3dOp},
     "max": {1: relay.AdaptiveMaxPool1dOp, 2: relay.AdaptiveMaxPool2dOp, 3: relay.AdaptiveMaxPool3dOp},
 }
+
+
+def spatial(node: Place, count: int) -> int:
+    """The number of spatial axes. Raises Unsupported unless it is 1 to 3."""
+    if count not in SPATIAL:
+        raise node.unsupported(f"has {count} spatial axes", "1 to 3 are supported")
+    return count
 
 
 def same_padding(

@@ -201,9 +201,8 @@ class Table:
 
     def integers(self, name: str) -> tuple[int, ...]:
         """The elements of a vector of int32."""
-        start, length = self._vector(name)
-        self._reader.work(length, start, self.path)
-        return struct.unpack_from(f"<{length}i", self._reader.data, start)
+        data = self.raw(name)
+        return struct.unpack(f"<{len(data) // 4}i", data)
 
     def booleans(self, name: str) -> tuple[bool, ...]:
         return tuple(byte != 0 for byte in self.raw(name))

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relay.frontend.tflite.operators import TABLE, tflm, tvm, xnnpack
+from relay.frontend.tflite.operators import TABLE, tvm, xnnpack
+from relay.frontend.tflite.operators.activation import TFLM
 from relay.frontend.tflite.profile import LITERT, Profile
 from relay.frontend.tflite.table import Convert
 
@@ -50,7 +51,7 @@ PROFILES = {
     for numerics in (
         Numerics(LITERT),
         Numerics(Profile("litert-1.2", dense="tflite")),
-        Numerics(Profile("tflm", dense="tflite", curves="tflm", factors=np.float64), tflm.ROWS, all_kinds=False),
+        Numerics(Profile("tflm", dense="tflite", curves="tflm", factors=np.float64), TFLM, all_kinds=False),
         Numerics(Profile("xnnpack", products="f32_even", dense="f32_even"), xnnpack.ROWS),
         Numerics(Profile("ort", products="f32_even", dense="f32_even", pairs="ort")),
         Numerics(

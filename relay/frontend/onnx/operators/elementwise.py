@@ -17,7 +17,7 @@ from relay.frontend.importing.formulas import Scalar, bounded, named
 from relay.frontend.importing.functions import elu, shrunk, softplus
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.table import op
+from relay.frontend.onnx.table import Convert, op
 
 _UNARY = named(
     "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Cos Cosh Erf Exp Floor Log Relu Sigmoid Sign Sin Sinh Sqrt "
@@ -87,22 +87,6 @@ def modulo(importer: Importer, node: Node) -> SSAValue:
     return importer.call(kind, node.input(0), node.input(1))
 
 
-@op("Round")
-def round_(importer: Importer, node: Node) -> SSAValue:
-    return Scalar(importer, node.input(0)).to_even().value
-
-
-@op("Where")
-def where(importer: Importer, node: Node) -> SSAValue:
-    return importer.call(relay.WhereOp, *node.inputs())
-
-
-@op("Reciprocal")
-def reciprocal(importer: Importer, node: Node) -> SSAValue:
-    x = node.input(0)
-    return importer.call(relay.DivideOp, importer.like(1, x), x)
-
-
 @op("IsInf")
 def is_infinite(importer: Importer, node: Node) -> SSAValue:
     x = node.input(0)
@@ -128,11 +112,6 @@ def bit_shift(importer: Importer, node: Node) -> SSAValue:
     return (count < bits).choose(shifted, 0, shifted).value
 
 
-@op("BitCast")
-def bit_cast(importer: Importer, node: Node) -> SSAValue:
-    return importer.call(relay.ReinterpretOp, node.input(0), dtype=importer.element_of(node.integer("to"), node))
-
-
 @op("Clip")
 def clip_by_attributes(importer: Importer, node: Node) -> SSAValue:
     least = float(np.finfo(np.float32).max)
@@ -151,11 +130,6 @@ def clip(importer: Importer, node: Node) -> SSAValue:
     return bounded(importer, x, low, high)
 
 
-@op("LeakyRelu")
-def leaky_relu(importer: Importer, node: Node) -> SSAValue:
-    return importer.call(relay.LeakyReluOp, node.input(0), alpha=node.real("alpha"))
-
-
 @op("PRelu")
 def prelu(importer: Importer, node: Node) -> SSAValue:
     """Import PRelu; a slope per channel becomes one op, any other is expanded."""
@@ -171,6 +145,17 @@ def prelu(importer: Importer, node: Node) -> SSAValue:
         return importer.call(relay.PreluOp, x, importer.reshape(slope, [padded[channels[0]]]), axis=channels[0])
     return functions.prelu(Scalar(importer, x), Scalar(importer, slope)).value
 
+
+_PLAIN: dict[str, Convert] = {
+    "BitCast": lambda i, n: i.call(relay.ReinterpretOp, n.input(0), dtype=i.element_of(n.integer("to"), n)),
+    "LeakyRelu": lambda i, n: i.call(relay.LeakyReluOp, n.input(0), alpha=n.real("alpha")),
+    "Reciprocal": lambda i, n: functions.FUNCTIONS["reciprocal"](Scalar(i, n.input(0))).value,
+    "Round": lambda i, n: Scalar(i, n.input(0)).to_even().value,
+    "Where": lambda i, n: i.call(relay.WhereOp, *n.inputs()),
+}
+"""Operators that compute in the type of their operands."""
+for _kind, _convert in _PLAIN.items():
+    op(_kind)(_convert)
 
 _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
     "Celu": lambda x, n: (x > 0.0).choose(

@@ -12,18 +12,10 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.frontend.importing.formulas import Scalar, norm
 from relay.frontend.importing.products import einsum, product, scaled
-from relay.frontend.importing.windows import SPATIAL, convolved, pooled, same_padding, spans_of, transposed_convolved
+from relay.frontend.importing.windows import convolved, pooled, same_padding, spans_of, spatial, transposed_convolved
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
-
-
-def spatial(node: Node, number: int = 0) -> int:
-    """The number of spatial axes of an input, 1 to 3. Raises Unsupported for others."""
-    count = node.rank(number) - 2
-    if count not in SPATIAL:
-        raise node.unsupported(f"has {count} spatial axes", "1 to 3 are supported")
-    return count
 
 
 def each(node: Node, name: str, count: int, default: int) -> tuple[int, ...]:
@@ -76,7 +68,7 @@ def window(
 
 @op("Conv")
 def convolution(importer: Importer, node: Node) -> SSAValue:
-    spatial(node)
+    spatial(node, node.rank(0) - 2)
     data, strides, dilations, padding = window(importer, node, node.static(1)[2:])
     found = convolved(importer, data, node.input(1), strides, dilations, padding, node.integer("group", 1))
     return biased(importer, node, found)
@@ -91,7 +83,7 @@ def biased(importer: Importer, node: Node, value: SSAValue, number: int = 2) -> 
 
 @op("ConvTranspose")
 def transposed_convolution(importer: Importer, node: Node) -> SSAValue:
-    count = spatial(node)
+    count = spatial(node, node.rank(0) - 2)
     sizes, kernel = node.static(0)[2:], node.static(1)[2:]
     strides, dilations = each(node, "strides", count, 1), each(node, "dilations", count, 1)
     extra = list(node.integers("output_padding") or (0,) * count)
@@ -120,7 +112,7 @@ def pool(importer: Importer, node: Node) -> list[SSAValue]:
     """Import a pool: the mean, maximum or Lp norm of each window."""
     if node.wants(1):
         raise node.unsupported("gives indices")
-    count, value = spatial(node), node.input(0)
+    count, value = spatial(node, node.rank(0) - 2), node.input(0)
     kernel, strides, dilations = (each(node, name, count, 1) for name in ("kernel_shape", "strides", "dilations"))
     widths = pads(importer, node, node.shape(0)[2:], kernel, strides, dilations)
     rest = (kernel, strides, dilations, widths, node.flag("ceil_mode"))

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.recurrent import gates
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -73,19 +74,13 @@ class Direction:
         self.bias = None if bias is None else self.of(bias, number)
         self.peepholes = None
         if node.kind == "LSTM" and (given := node.optional(7)) is not None:
-            self.peepholes = [self.part(self.of(given, number), gate) for gate in range(3)]
+            self.peepholes = gates(importer, self.of(given, number), 3)
         self.clip = node.real("clip", 0.0)
         self.before = bool(node.integer("linear_before_reset", 0)) if node.kind == "GRU" else False
 
     def of(self, value: SSAValue, number: int) -> SSAValue:
         """The slice of a tensor that belongs to this direction, along the first axis."""
         return self.importer.row(value, number, 0)
-
-    def part(self, value: SSAValue, gate: int) -> Scalar:
-        """The slice of a tensor that belongs to a gate, along the last axis."""
-        axis = self.importer.rank(value) - 1
-        bounds = {axis: (gate * self.hidden, (gate + 1) * self.hidden)}
-        return Scalar(self.importer, self.importer.slice(value, bounds))
 
     def product(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """`a @ b.T` for a kernel b."""
@@ -98,10 +93,10 @@ class Direction:
         found = self.product(importer.reshape(x, [steps * batch, size]), self.weight)
         if self.bias is None:
             return found
-        gates = GATES[self.kind] * self.hidden
+        size = GATES[self.kind] * self.hidden
         for half in range(2):
             if half == 0 or not self.before:
-                part = importer.slice(self.bias, {0: (half * gates, (half + 1) * gates)})
+                part = importer.slice(self.bias, {0: (half * size, (half + 1) * size)})
                 found = importer.call(relay.AddOp, found, part)
         return found
 
@@ -113,10 +108,10 @@ class Direction:
         if self.kind == "GRU":
             return [self.gru(given, states[0])]
         hidden = states[0].value
-        gates = self.importer.call(relay.AddOp, given, self.product(hidden, self.recurrent))
+        total = self.importer.call(relay.AddOp, given, self.product(hidden, self.recurrent))
         if self.kind == "RNN":
-            return [self.functions[0](self.clipped(Scalar(self.importer, gates)))]
-        i, o, f, c = (self.part(gates, gate) for gate in range(4))
+            return [self.functions[0](self.clipped(Scalar(self.importer, total)))]
+        i, o, f, c = gates(self.importer, total, 4)
         cell, (first, second, third) = states[1], self.functions
         if self.peepholes is not None:
             i, f = i + cell * self.peepholes[0], f + cell * self.peepholes[2]
@@ -130,7 +125,7 @@ class Direction:
     def gru(self, given: SSAValue, hidden: Scalar) -> Scalar:
         """One step of GRU; with `linear_before_reset` the reset gate is applied after the product with the state."""
         importer, size = self.importer, self.hidden
-        first, second = self.functions
+        inputs, (first, second) = gates(importer, given, 3), self.functions
         rows = [importer.slice(self.recurrent, {0: (g * size, (g + 1) * size)}) for g in range(3)]
         after: list[Scalar] = []  # the second half of the bias, which `linear_before_reset` adds to the products
         if self.before and self.bias is not None:
@@ -141,10 +136,10 @@ class Direction:
             return Scalar(importer, self.product(of.value, rows[g]))
 
         def gate(g: int) -> Scalar:
-            found = self.part(given, g) + products(hidden, g)
+            found = inputs[g] + products(hidden, g)
             return first(self.clipped(found + after[g] if after else found))
 
-        z, r, h = gate(0), gate(1), self.part(given, 2)
+        z, r, h = gate(0), gate(1), inputs[2]
         if self.before:
             inner = products(hidden, 2)
             h = h + r * (inner + after[2] if after else inner)

@@ -107,8 +107,7 @@ def unique(importer: Importer, node: Node) -> list[SSAValue]:
     changes = importer.call(relay.NotEqualOp, behind, before)
     flags = importer.concatenate([importer.unnamed(np.ones(1, bool)), changes], 0)
     selection = Selection(importer, flags)
-    number = importer.call(relay.CumsumOp, importer.cast(flags, i64), axis=0)
-    number = importer.call(relay.SubtractOp, number, importer.like(1, number))
+    number = (Scalar(importer, importer.cast(flags, i64)).of(relay.CumsumOp, axis=0) - 1).value
     inverse = importer.call(relay.ScatterOp, number, order, number, axis=0)
     here = importer.unnamed(np.arange(size))
     next_start = importer.concatenate(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.ir import SSAValue
 
@@ -11,7 +13,7 @@ from relay.frontend.importing.builder import multiplier_attrs, parameters, real
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, CODES, Node
 from relay.frontend.tflite.operators.quantize import rescale
-from relay.frontend.tflite.table import operator
+from relay.frontend.tflite.table import Convert, operator
 from relay.interpreters.arithmetic import quantize_multiplier
 
 
@@ -68,3 +70,17 @@ def clamp(importer: Importer, node: Node) -> list[SSAValue]:
     source, target = node.codes(data), node.codes(out)
     bounds, factor = node.bounds(target, activation), quantize_multiplier(float(source.scale / target.scale))
     return [rescale(importer, node, value, source, bounds, **multiplier_attrs(factor))]
+
+
+def relu6_of_tflm(importer: Importer, node: Node) -> Sequence[SSAValue]:
+    """Import quantized RELU6 as TFLite Micro computes it: values are clamped to 0..6 in the input's scale; the output's
+    scale is ignored (`activations.cc`)."""
+    data, out = node.input(0), node.output()
+    if data.type != out.type or data.type == "FLOAT32":
+        return clamp(importer, node)
+    source = node.codes(data)
+    return [importer.clip_codes(importer.value(data), source, node.bounds(source, "RELU6"))]
+
+
+TFLM: dict[str, Convert] = {"RELU6": relu6_of_tflm}
+"""The operators here that TFLite Micro computes differently."""

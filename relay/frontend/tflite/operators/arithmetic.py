@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import qnn
 from relay.dialects.op import TensorOp
 from relay.dialects.relay import AddOp, BinaryOp, DivideOp, FloorDivideOp, MaximumOp, MinimumOp, MultiplyOp, SubtractOp
-from relay.frontend.importing.builder import multiplier_attrs, number, parameters
+from relay.frontend.importing.builder import aligned, aligned_sum, multiplier_attrs, number, parameters
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, NUMBERS, Node
 from relay.frontend.tflite.scales import Codes
@@ -40,12 +40,7 @@ def sum_(importer: Importer, node: Node) -> list[SSAValue]:
         if len(powers) == 3:
             properties |= _shifted(node, *powers)
             return [importer.call(quantised, *operands(importer, node), **properties)]
-    left_shift = _LEFT_SHIFT[node.output().type]
-    twice = np.float64(2 * max(lhs.scale, rhs.scale))
-    left = quantize_multiplier(float(np.float64(lhs.scale) / twice))
-    right = quantize_multiplier(float(np.float64(rhs.scale) / twice))
-    last = quantize_multiplier(float(twice / np.float64(np.float32(1 << left_shift) * out.scale)))
-    properties |= aligned(left_shift, left, right, last)
+    properties |= aligned_sum(lhs, rhs, out, _LEFT_SHIFT[node.output().type])
     if quantised is qnn.AddOp:
         properties |= importer.numerics.of_pairs(node.output().type)
     return [importer.call(quantised, *operands(importer, node), **properties)]
@@ -72,15 +67,6 @@ def _shifted(node: Node, lhs: int, rhs: int, out: int) -> dict[str, Attribute]:
             "make pot_scale_int16 false, or both operands one shape",
         )
     return aligned(0, *(((1 << 31) - 1, shift) for shift in (*shifts, 0)))
-
-
-def aligned(
-    left_shift: int, lhs: tuple[int, int], rhs: tuple[int, int], out: tuple[int, int] | None = None
-) -> dict[str, Attribute]:
-    """The properties that bring two operands to a common scale, and the result from there to its own; a multiplier is
-    `(multiplier, shift)`."""
-    sides = multiplier_attrs(lhs, "lhs_") | multiplier_attrs(rhs, "rhs_")
-    return {"left_shift": number(left_shift), **sides, **(multiplier_attrs(out) if out else {})}
 
 
 @operator("MUL", versions=(1, 7), inputs=(2, 2), known={"tflm": "INT8"})

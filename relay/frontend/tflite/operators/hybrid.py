@@ -71,11 +71,9 @@ def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, kernel_scale
     """`float(sums) * (scale * kernel_scale)`, with a data scale per index of the first axis, and one kernel scale or
     one per index of the last axis."""
     count, *others = importer.shape(sums)
-    factor = importer.reshape(scale, [count] + [1] * len(others))
-    kernel = (
-        importer.scalar(float(kernel_scales[0]), scale)
-        if len(kernel_scales) == 1
-        else importer.constant(kernel_scales, "kernel_scales")
-    )
-    factor = importer.call(relay.MultiplyOp, factor, kernel)
-    return importer.call(relay.MultiplyOp, importer.cast(sums, f32), factor)
+    factor = Scalar(importer, importer.reshape(scale, [count] + [1] * len(others)))
+    if len(kernel_scales) == 1:
+        factor = factor * float(kernel_scales[0])
+    else:
+        factor = factor * Scalar(importer, importer.constant(kernel_scales, "kernel_scales"))
+    return (Scalar(importer, importer.cast(sums, f32)) * factor).value

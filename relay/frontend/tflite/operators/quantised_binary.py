@@ -7,10 +7,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.builder import multiplier_attrs, number, parameters
+from relay.frontend.importing.builder import aligned, multiplier_attrs, number, parameters
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import ALL_CODES, CODES, Node
-from relay.frontend.tflite.operators.arithmetic import aligned, operands, quantization, with_bounds
+from relay.frontend.tflite.operators.arithmetic import operands, quantization, with_bounds
 from relay.frontend.tflite.table import quantised
 from relay.interpreters.arithmetic import quantize_multiplier
 

@@ -12,12 +12,12 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn, relay
 from relay.dialects.op import tensor
-from relay.frontend.importing.builder import multiplier_attrs, own_parameters, parameters
+from relay.frontend.importing.builder import aligned, multiplier_attrs, own_parameters, parameters
 from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.windows import flat_padding, window_padding
 from relay.frontend.tflite.builder import Importer, numpy_type
 from relay.frontend.tflite.node import CODES, Node
-from relay.frontend.tflite.operators.arithmetic import aligned, operand_type, operands, quantization, with_bounds
+from relay.frontend.tflite.operators.arithmetic import operand_type, operands, quantization, with_bounds
 from relay.frontend.tflite.scales import Codes
 from relay.frontend.tflite.table import TABLE, Convert
 from relay.interpreters.arithmetic import quantize_multiplier

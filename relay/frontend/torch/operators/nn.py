@@ -11,12 +11,13 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import element_type, scalar_attr
+from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.formulas import Scalar, norm, normed
+from relay.frontend.importing.paddings import padded
 from relay.frontend.importing.products import einsum, product, scaled
 from relay.frontend.importing.resizing import Rule, resized, sampled
-from relay.frontend.importing.windows import ADAPTIVE, SPATIAL, convolved, pooled, transposed_convolved
+from relay.frontend.importing.windows import ADAPTIVE, SPATIAL, convolved, pooled, spatial, transposed_convolved
 from relay.frontend.torch.builder import F32, Importer
 from relay.frontend.torch.node import Node, is_list
 from relay.frontend.torch.operators.elementwise import name_of
@@ -97,17 +98,11 @@ def _unbatched(importer: Importer, value: SSAValue, lacked: bool) -> SSAValue:
     return importer.call(relay.SqueezeOp, value, axis=[0]) if lacked else value
 
 
-def _spatial(node: Node, count: int) -> int:
-    if count not in SPATIAL:
-        raise node.unsupported(f"has {count} spatial axes", "1 to 3 are supported")
-    return count
-
-
 @aten("convolution", "_convolution", *(f"conv{n}d" for n in SPATIAL), *(f"conv_transpose{n}d" for n in SPATIAL))
 def convolution(importer: Importer, node: Node) -> SSAValue:
     weight = node.value("weight")
     kernel = node.static("weight")[2:]
-    count = _spatial(node, len(kernel))
+    count = spatial(node, len(kernel))
     data, lacks = _batched(importer, node.value("input"), count + 2)
     strides, dilations = node.each("stride", count, 1), node.each("dilation", count, 1)
     groups = node.integer("groups", 1)
@@ -378,9 +373,8 @@ def windows(importer: Importer, node: Node) -> SSAValue:
     if node.packet == "aten.im2col":
         n, c, height, width = importer.shape(x)
         (whole_h, whole_w), places = _cells(node, height, width)
-        widths, zero = [0, 0, 0, 0, pad_h, pad_h, pad_w, pad_w], scalar_attr(0, importer.element(x))
-        padded = importer.call(relay.PadOp, x, pad_width=widths, pad_value=zero)
-        flat = importer.reshape(padded, [n, c, whole_h * whole_w])
+        wide = padded(importer, x, {2: (pad_h, pad_h), 3: (pad_w, pad_w)})
+        flat = importer.reshape(wide, [n, c, whole_h * whole_w])
         found = importer.take(flat, places, 2)
         return _unbatched(importer, importer.reshape(found, [n, c * places.shape[0], places.shape[1]]), lacks)
     height, width = node.integers("output_size")
@@ -427,9 +421,7 @@ def cosine_similarity(importer: Importer, node: Node) -> SSAValue:
     if node.static("x1") != node.static("x2") or not node.rank("x1"):
         what = f"compares {node.value('x1').type} with {node.value('x2').type}"
         raise node.unsupported(what, "give both one shape, of at least one axis")
-    for name in ("x1", "x2"):
-        x = node.value(name)
-        total = importer.call(relay.SumOp, importer.call(relay.MultiplyOp, x, x), axis=axis, keepdims=True)
-        length = Scalar(importer, total).of(relay.SqrtOp).of(relay.MaximumOp, node.real("eps", 1e-8))
-        sides.append(Scalar(importer, x) / length)
-    return importer.call(relay.SumOp, (sides[0] * sides[1]).value, axis=axis)
+    for x in (Scalar(importer, node.value(name)) for name in ("x1", "x2")):
+        length = (x * x).of(relay.SumOp, axis=axis, keepdims=True).of(relay.SqrtOp)
+        sides.append(x / length.of(relay.MaximumOp, node.real("eps", 1e-8)))
+    return (sides[0] * sides[1]).of(relay.SumOp, axis=axis).value

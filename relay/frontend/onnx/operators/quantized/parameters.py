@@ -10,8 +10,8 @@ import onnx
 from onnx import helper
 from xdsl.ir import SSAValue
 
-from relay.dialects import relay
 from relay.dialects.attributes import Array
+from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.fused import Codes
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
@@ -98,6 +98,5 @@ def plain(
 
 def nearest(importer: Importer, value: SSAValue) -> SSAValue:
     """Round float32 to the nearest integer, halves to even, and clip it to +-2^21."""
-    value = importer.clip(value, -(2.0**21), 2.0**21)
-    value = importer.call(relay.AddOp, value, importer.like(TO_EVEN, value))
-    return importer.call(relay.SubtractOp, value, importer.like(TO_EVEN, value))
+    x = Scalar(importer, value).between(-(2.0**21), 2.0**21)
+    return (x + TO_EVEN - TO_EVEN).value
