@@ -23,7 +23,8 @@ def door(
     `homes` lists the names by defining module, separated by spaces: `name`, `name=other` if the name is `other` there,
     or `name=` for the module itself. Names in `former` (all names if it is None) are deprecated: using one warns with
     the name to write instead. `elsewhere` is the place (`module:name`) of a table of hints for names that the module
-    lacks, by name; `rest` is that of further rows of `homes`, which are imported when the first name is used.
+    lacks, by name; `rest` is the place of a table with further rows of `homes`, which is imported when the first name
+    is used.
     """
 
     @cache

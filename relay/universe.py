@@ -142,7 +142,7 @@ PRICES = {
 
 
 def prices(choose: str) -> Any:
-    """The class that gives the cost of a region, imported, for the value `choose` of the option of
+    """Import and return the class that gives the cost of a region, for the value of the option `choose` of
     `annotate-external-compiler`: `cost` or `measured`."""
     return resolve_name(PRICES[choose])
 

@@ -106,9 +106,9 @@ def propagate(region: Region, own: Sequence[float]) -> dict[SSAValue, Off]:
 
 
 def computed(kernel: Kernel, of: Callable[[SSAValue], Off]) -> Sequence[tuple[Operation, Off]]:
-    """The ops of a kernel whose results are values of the region, each with the result's error bound before the op's
-    own error is added. Of a product with bias and requantization, only the last op is returned. `of` returns the error
-    bound of a value that an earlier kernel computes."""
+    """Return the ops of a kernel, each with the error bound of its results before the op's own error is added. A
+    convolution or matrix product with bias and requantization counts as one op: only its last op is returned. `of`
+    returns the error bound of a value that an earlier kernel computes."""
     root = kernel.root
     if isinstance(kernel.ops[0], PRODUCTS):
         product = read_product(kernel.ops)

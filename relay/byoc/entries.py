@@ -25,7 +25,8 @@ OpsCheck = Callable[[Sequence[Operation]], str | None]
 
 
 def checked(check: OpsCheck) -> Callable[[Match], bool | Refusal]:
-    """Make the check of an entry from a check of ops."""
+    """Return the check of a pattern table entry, which is called with a match: it calls `check` with the match's
+    ops."""
     return lambda match: taken(check(match.ops))
 
 
@@ -45,8 +46,9 @@ def taken(reason: str | None) -> bool | Refusal:
 
 
 def product_around(op: Operation) -> list[Operation]:
-    """The convolution or product from which the op follows through `FOLLOWING` ops, and the ops after it up to its
-    requantization or clip; only the op itself if there is no such product."""
+    """Return the convolution or product to which the op belongs, with the ops of `FOLLOWING` after it, up to its
+    requantization or clamp. The op belongs to a product if it is the product, or one of `FOLLOWING` whose first operand
+    is computed by an op that belongs to it. If there is no such product, return only the op itself."""
     first = op
     while not isinstance(first, PRODUCTS):
         owner = first.operands[0].owner if isinstance(first, FOLLOWING) else None

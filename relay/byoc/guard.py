@@ -18,8 +18,9 @@ AUTHORS = "tell the compiler's authors"
 
 @contextmanager
 def asked(name: str, what: str, ops: Sequence[Operation] = ()) -> Generator[None]:
-    """A context for calling `what` of the compiler `name`: a RelayError gets the compiler's name, any other exception
-    becomes Unsupported, as does a change of `ops`, about which it is asked."""
+    """Return a context for a question to the compiler `name` about `ops`; `what` names the question in messages, such
+    as the called method. A RelayError that is raised inside gets the compiler's name, any other exception becomes
+    Unsupported. Unsupported is also raised if `ops` have changed at the end."""
     before = [facts(op) for op in ops]
     try:
         yield
@@ -34,7 +35,8 @@ def asked(name: str, what: str, ops: Sequence[Operation] = ()) -> Generator[None
 
 
 def facts(op: Operation) -> object:
-    """What a compiler that is asked about an op must not change."""
+    """Return what a compiler must leave unchanged of an op about which it is asked: its block, operands, properties and
+    attributes, and the number of uses of each result, to be compared before and after the call."""
     users = [result.uses.get_length() for result in op.results]
     return op.parent, tuple(op.operands), users, dict(op.properties), dict(op.attributes)
 

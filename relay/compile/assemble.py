@@ -1,5 +1,5 @@
-"""Backends: for each kind of target, the passes and the executable class, which builds for other targets do not
-import."""
+"""Backends, one for each kind of target: each has the passes and the executable class of its targets. A backend is
+imported only when a target of its kind is used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Planned:
-    """A module that has the properties that its backend needs, and the inputs for making its executable."""
+    """A module that has the properties that its backend needs, with the code, signature and facts from which the
+    backend makes the executable."""
 
     module: IRModule
     code: Compilation

@@ -203,9 +203,9 @@ def find(
 def _loaded(
     kept: Store, key: str, rebuilt: Callable[[], Library], more: Mapping[str, Callable[[], str]] | None = None
 ) -> Executable | None:
-    """The executable that the store keeps under the key; None if the key has no entry, or an unreadable one. `rebuilt`
-    is called to compile the model again when the executable is asked for a source text that is not stored; `more`:
-    functions that return further texts without this."""
+    """Return the executable that the store keeps under the key; None if the key has no entry, or an unreadable one.
+    `rebuilt` compiles the model again; it is called when the executable is asked for a source text that is not stored.
+    `more` has functions that return further source texts without compiling, by kind."""
     data = kept.view(key)
     if data is None:
         return None

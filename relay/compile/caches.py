@@ -1,5 +1,5 @@
-"""Executables of decoders with growing caches: inputs that the model returns longer become states of a declared
-maximum."""
+"""Executables of decoders whose caches grow: inputs that the model returns extended by new positions are kept as states
+of a stream, with room for a declared maximum of positions."""
 
 from __future__ import annotations
 

@@ -4,12 +4,12 @@ before they are lowered, and the addresses of its tensors, read from the planned
 The claims are JSON. `programs` maps a fused function's name to its operations: `arguments`, and `rows` with the name of
 a formula, its parameters, operands and results (indices of values). `calls` has the calls of `@main` in order: the
 program; `code`, the function in the machine code, if the kernel was merged with another program's; the addresses of
-operands, results and scratch memory; the constants of the artifact that the code reads, and which of them are initial
-sums; the schedule, and how sums are rescaled. Constants of programs are in `arrays`; for the weights of an integer
-product there are only a digest for each output channel and the range of its sums. The checker reads the weights
-themselves back from the machine code, so that the file needs no second copy, and the weights that are used are those
-that are checked. The weights of a float product are described by their products with two random pixels
-(`projections`), from which the expected sums of images made of these pixels follow.
+operands, results and scratch memory; the constants of the artifact that the code reads (`reads`), and those among them
+from which accumulators start (`starts`); the schedule, and how sums are rescaled. Constants of programs are in
+`arrays`; for the weights of an integer product there are only a digest for each output channel and the range of its
+sums. The checker reads the weights themselves back from the machine code, so that the file needs no second copy, and
+the weights that are used are those that are checked. The weights of a float product are described by their products
+with two random pixels (`projections`), from which the expected sums of images made of these pixels follow.
 """
 
 from __future__ import annotations
@@ -209,8 +209,8 @@ def by_channel(product: relay.Conv2dOp | relay.DenseOp, kernel: Array) -> Array:
 
 def projections(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel: Array) -> Json:
     """Describe a float kernel by its products with `COLORS` random pixels in float32, and the norm of each output
-    channel. Numpy's RandomState(0) draws the pixels evenly from [-1, 1); the sums of images of those colours follow
-    from the products. Depthwise kernels, which have one input, are stored unchanged."""
+    channel. Numpy's RandomState(0) draws the pixels evenly from [-1, 1). For an image that consists of these pixels
+    only, the sums follow from the products. Depthwise kernels, which have one input, are stored unchanged."""
     rows = by_channel(product, kernel).astype(np.float64)
     if not (isinstance(product, relay.Conv2dOp) and product.kernel_layout.data == "HWOI"):
         groups = int(product.groups.value.data) if isinstance(product, relay.Conv2dOp) else 1
@@ -273,9 +273,10 @@ def place_tensors(claims: Claims, module: IRModule) -> Claims:
 
 
 def place_moves(claims: Claims, main: FuncOp, names: Mapping[int, str]) -> None:
-    """Add the writes of `@main` itself to the claims. `moves`: the address written (`to`), the number of calls before
-    it, and the address read (`from`) if it always copies a whole tensor, as for states. `flags`: the addresses of loop
-    conditions, empty where not known."""
+    """Add the stores and loop conditions of `@main` itself to the claims. `moves` has for each store the address
+    written (`to`), the number of calls before it (`behind`), and the address read (`from`), which is empty unless the
+    store always copies a whole tensor, as for states. `flags` has for each loop condition the address from which it is
+    loaded, empty where not known."""
     behind = 0
     for op in main.walk():
         match op:

@@ -43,8 +43,9 @@ Compile = Callable[[Recipe], Executable]
 
 
 def is_open(module: IRModule, recipe: Recipe) -> bool:
-    """Whether sizes of `@main` remain open until it runs: they are symbols, or open in the file, or depend on the
-    elements of an input, and no pass fixes them."""
+    """Return whether sizes of `@main` stay unknown until it runs: a size has a name (a symbol), an input of a model
+    file has an unknown size, or shapes depend on the elements of an input. False if the pass `dynamic-to-static`, which
+    fixes the sizes, is in the pipeline or requested by the module."""
     main = module["main"]
     if any(isinstance(step, DynamicToStatic) for step in recipe.pipeline):
         return False
@@ -238,7 +239,8 @@ def with_sizes(mod: IRModule | ModuleOp, *, batch: object = None, shapes: object
 
 
 def _give(sizes: dict[str, int | str], symbol: Symbol, value: object, where: str) -> None:
-    """Record a size, or another name, for a symbol."""
+    """Record in `sizes` that the size `symbol` gets `value`, a number or another name. Raises InvalidArgument for a
+    value that is no size, a number that this size must not have, and a value other than the one recorded before."""
     size = size_name(value, where) if isinstance(value, str) else positive(value)
     if not size:
         raise InvalidArgument(where, f"{shown(value)} is no size", "give numbers of at least 1, or names")

@@ -51,7 +51,7 @@ def gpu_passes(target: GpuTarget) -> list[ModulePass]:
 
 
 def kernels_of(module: IRModule, target: GpuTarget, level: int) -> DeviceCode:
-    """Compile all kernels of a module; an empty module if there are none."""
+    """Compile all kernels of a module, together, for the GPU; the result contains no kernels if the module has none."""
     found = [op for op in module.op.body.block.ops if isinstance(op, GpuModuleOp)]
     convention = NVPTX if target.kind == "cuda" else SPIRV
     return compile_kernels("\n".join(kernels_text(op, convention) for op in found), target, level)

@@ -187,7 +187,8 @@ def _with_constants(options: Mapping[str, object], values: Mapping[str, Array]) 
 
 
 class _Alike(dict[str, int]):
-    """A mapping that returns one size for every name."""
+    """A mapping from the name of a size to one number, `size`, for all names. The name of a sum, as in `past + 1`, has
+    the sum of its terms: names have `size`, numbers their value."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

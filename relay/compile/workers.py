@@ -85,8 +85,8 @@ class Compilation:
             self.pool.add(job)
 
     def finish(self, whole: Callable[[], str], progress: Progress | None = None) -> NativeCode:
-        """Wait for the object code of all modules. `whole` returns their joint text; `progress` is called with the
-        number of compiled modules."""
+        """Wait for the object code of all modules. `whole` returns the LLVM IR of the whole program; it is called only
+        if this text is requested. `progress` is called with the number of finished modules, and the number of all."""
         kept = store()
         for key, code in zip(self.missing, self.pool.finish(progress), strict=True):
             self.codes[key] = code

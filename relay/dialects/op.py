@@ -165,7 +165,7 @@ class TensorOp(IRDLOperation, ABC):
         return tuple(found)
 
     def broadcast_operands(self) -> tuple[SSAValue, ...]:
-        """Of an elementwise op: the operands that broadcast against the result as numpy's do."""
+        """Return the operands of an elementwise op that broadcast to the shape of the result as in numpy."""
         return self.data_operands()
 
     @property

@@ -284,8 +284,8 @@ def _dominates(block: Block, other: Block) -> bool:
 
 
 def line_of(location: FileLineColLoc) -> str | None:
-    """The source line of a location; None if the location is not in parsed text, or beyond the characters that are
-    kept."""
+    """The source line of a location; None if the location is not in parsed text, or is in the part of a long line that
+    is not kept (`WIDTH`)."""
     source: object = getattr(location.filename, "source", None)
     if not isinstance(source, Source) or not 0 < location.line.data - source.first_line <= len(source.lines):
         return None

@@ -142,12 +142,13 @@ def find_culprit(
     inside `@main` (it moves a scale into the next op, for example), the ops after the value are run on other numbers,
     before and after the pass, to tell this from a wrong result.
 
-    From the first module that `run` cannot run, `@main` is changed to return the results of all its kernels, and the
-    rest of the pipeline runs on that. Each module is then lowered with as few optimizations as possible (literal
-    rescaling, no CPU features), whatever the pipeline's later passes are, compiled, and run on this machine; a pass
-    that belongs to this lowering too is therefore found only where its optimizations are wrong. If no fault is found,
-    the same is repeated with the unchanged `@main`. Native code that a wrong pass has produced may crash the process.
-    Raises RelayError where `mod` itself cannot be run.
+    From the first module that `run` cannot run, modules are compiled. `@main` of the module before it is changed to
+    return the results of all its kernels, and the remaining passes of the pipeline run on that module. The module
+    after each of them is lowered to machine code by a fixed sequence of passes with as few optimizations as possible
+    (rescales by the form `literal`, no CPU features), whatever passes follow in the pipeline, and run on this machine.
+    A pass of the pipeline that also belongs to this fixed sequence is therefore found only if one of its optimizations
+    is wrong. If no fault is found, the same is repeated with the unchanged `@main`. Native code that a wrong pass has
+    produced may crash the process. Raises RelayError where `mod` itself cannot be run.
     """
     module = as_module(mod)
     chosen = Pipeline.of(pipeline)
@@ -254,9 +255,10 @@ class Search:
         return self.fault_of(number, mismatch_text(different), before.points[pair.before])
 
     def proves(self, before: Observation, after: Observation, pairs: Sequence[Pair], wrong: Sequence[Pair]) -> bool:
-        """Whether the values `wrong`, which differ after a pass, prove that the pass is wrong. Both modules, before and
-        after the pass, are run with the same random data in place of these values. If all compared results that depend
-        on one of them agree then, both modules use it for the same purpose, and its own difference is an error."""
+        """Whether the values `wrong`, which differ after a pass, prove that the pass is wrong, instead of having
+        another meaning after it. Both modules, before and after the pass, are run with the same random data in place of
+        these values. If all compared results that depend on one of the replaced values agree in these runs, both
+        modules use the value for the same purpose, and it should have been equal."""
         random, given = np.random.default_rng(0), list[Array]()
         for pair in wrong:
             both = [o.results[o.points[n].output] for o, n in ((before, pair.before), (after, pair.after))]

@@ -5,8 +5,8 @@ Random ops that the compiler takes are put together in modules. Each module is b
 - return the interpreter's integers, with no larger difference than the compiler declares, and its finite floats
   within `FLOATS`;
 - return the same results when it is built twice, saved and loaded, and called by several threads;
-- contain code for a single machine if the module is built for another target (`OTHER_TARGET`), where the build may
-  also fail with a RelayError;
+- have code of only one machine in the saved file if the module is built for another target (`OTHER_TARGET`); such a
+  build may also fail with a RelayError;
 - raise a RelayError when an artifact is damaged;
 - raise an error that names the function and the compiler when the device fails (`Compiler.faults`).
 """

@@ -55,9 +55,9 @@ class RegionTimes:
         return self.kept(f"{name} {offer.compiler.version} {sorted(options.items())}", module)
 
     def kept(self, what: str, module: IRModule) -> float | Refusal:
-        """The microseconds of one run of the module, read from the cache or measured and stored there. `what`, a part
-        of the cache's key, names what runs the module: "host", or an external compiler with its version and options.
-        A refusal if the module cannot be built or run."""
+        """Return the microseconds of one run of the module, read from the cache or measured and stored there; a
+        `Refusal` with the reason if the module cannot be built or run. `what`, a part of the cache's key, names what
+        runs the module: "host", or an external compiler with its version and options."""
         for op in module.op.walk():
             op.attributes.pop(NUMBER, None)
         key, records = key_of("time", what, module.to_text(weights=True), self.target), store()
@@ -74,8 +74,9 @@ class RegionTimes:
 
 
 def alone(ops: Sequence[Operation], attributes: Mapping[str, Attribute], opened: bool = False) -> IRModule:
-    """A module with the given attributes whose `@main` consists only of a copy of the `byoc.region` that is the single
-    element of `ops`; if `opened`, the region's ops are assigned to no external compiler."""
+    """Return a module with these attributes whose `@main` has a copy of one `byoc.region`, the only element of `ops`,
+    and returns its results. If `opened`, `@main` has the ops of the region without the region, so that the host runs
+    them."""
     (region,) = ops
     assert isinstance(region, byoc.RegionOp)
     block = Block(arg_types=[value.type for value in region.operands])

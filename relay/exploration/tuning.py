@@ -57,8 +57,8 @@ KEPT = 0.7
 
 
 def chosen(random: Random, possible: Sequence[T]) -> T:
-    """A random element of `possible`. For `Tuples`, each number is drawn separately, since the number of tuples may
-    exceed what `len` can return."""
+    """A random element of `possible`. If it is a `Tuples`, the sequence of all tuples of numbers from given ranges,
+    each number is drawn separately, since the sequence may be longer than `len` can return."""
     if isinstance(possible, Tuples):
         return cast(T, tuple(map(random.choice, possible.ranges)))
     return random.choice(possible)
@@ -155,7 +155,7 @@ class DrawSchedules(Pass):
 
 
 def alike_but_for_reasons(one: Decisions, other: Decisions) -> bool:
-    """Whether both make the same decisions; the texts that explain them may differ."""
+    """Whether two `Decisions` about a kernel have equal schedules, apart from the texts that explain them."""
     return [replace(each, why="") for each in one.schedules] == [replace(each, why="") for each in other.schedules]
 
 
@@ -264,7 +264,7 @@ class Measured:
 
 
 def seconds_of(calls: Sequence[Call]) -> dict[str, float]:
-    """The mean seconds of a call by kernel."""
+    """Return the mean seconds of a call by the name of its kernel; of each call, the least measured time counts."""
     found: dict[str, list[float]] = {}
     for call in calls:
         found.setdefault(call.kernel, []).append(call.least_seconds)

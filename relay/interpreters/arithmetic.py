@@ -29,7 +29,7 @@ def int64(x: npt.ArrayLike) -> Int64:
 
 
 def read_only(table: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """The table, which callers share, made read-only."""
+    """Make a table read-only and return it, since all callers of a cached function get the same array."""
     table.flags.writeable = False
     return table
 
@@ -154,7 +154,7 @@ def leading_zeros32(x: npt.ArrayLike) -> Int64:
 
 class FixedPoint:
     """gemmlowp's fixed-point functions in 16 or 32 bits; a value with `integer_bits` i is an integer times 2^(i - bits
-    + 1)."""
+    + 1). Q0 stands for values without integer bits: Q0.15 in 16 bits, Q0.31 in 32 bits."""
 
     EXP_FACTORS: Final = (
         (-2, 1672461947),

@@ -54,8 +54,8 @@ def surrounded(op: relay.PoolOp, data: Array, counts: Sequence[int], value: floa
 
 
 def accumulated(combine: np.ufunc, cells: Iterator[Array], dtype: np.dtype[np.generic]) -> Array:
-    """Combine the arrays of `cells`, which have the elements at one position of all windows each, one after the other
-    with `combine`, in the type `dtype`."""
+    """Return the reduction of each window: the arrays that `cells` yields, one for each cell of the window, combined
+    elementwise by `combine`, one after the other, in the type `dtype`."""
     result = next(cells).astype(dtype)
     for cell in cells:
         combine(result, cell, out=result)

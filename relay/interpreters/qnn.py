@@ -175,8 +175,8 @@ def mean(op: qnn.QnnReduceOp, x: Array) -> Array:
 
 
 def softmax_exp_table(multiplier: int, shift: int) -> npt.NDArray[np.int32]:
-    """A table of `exp(beta * scale * d)` in Q0.31 for the differences d = -255..0 from the largest quantized value
-    (entry 255 is d = 0).
+    """Return a table of `exp(beta * scale * d)` in Q0.31 for the differences d = -255..0 from the largest quantized
+    value (entry 255 is d = 0). `multiplier` and `shift`, as in `qnn.softmax`, stand for `beta * scale * 2^26`.
 
     Entries for differences below `-floor(31 * 2^26 / 2^shift)` are 0: they add nothing to the sum, and their
     probability becomes the lowest quantized value. Source: TFLite's reference SOFTMAX (5 integer bits).

@@ -60,8 +60,8 @@ def slice_like(op: relay.SliceLikeOp, x: Array, other: Array) -> Array:
 
 
 def layout_transform(op: relay.LayoutTransformOp, x: Array) -> Array:
-    """Change the layout: parts of a split axis are merged first, then split again as the target says, and then axes are
-    transposed."""
+    """Change the layout: the two parts of an axis that the source layout splits are merged, the axis that the target
+    layout splits is split, and the axes are transposed."""
     source, target = op.layouts()
     x = x.transpose([source.index(letter) for letter in parted(source.plain.axes, source.split)])
     sizes = dict(zip(target.axes, shape(op.result), strict=True))

@@ -402,7 +402,8 @@ class FunctionBufferizer:
         self.block, self.at = outer, at
 
     def insert_without_tensors(self, op: scf.IfOp | scf.WhileOp, buffers: Sequence[SSAValue]) -> None:
-        """Insert a converted op without its tensors; `buffers` are those of its results."""
+        """Insert a copy of an `scf.if` or `scf.while`, whose regions are already converted, without the operands and
+        results that are tensors; `buffers` take the place of these results."""
         tensors = [result for result in op.results if is_tensor(result.type)]
         others = [result for result in op.results if not is_tensor(result.type)]
         new = type(op).create(

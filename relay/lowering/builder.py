@@ -139,8 +139,9 @@ class LoopBuilder:
     @overload
     def length(self, extent: int) -> Index: ...
     def length(self, extent: int) -> Index:
-        """Return the run-time value of an extent: its factor times the sequence's length, which is `counted`, or else
-        the function's argument of type index. A size that is known at compile time is returned unchanged."""
+        """Return the run-time value of an extent: its factor times the length of the sequence. The length is
+        `self.counted` if that is set, else the function's argument of type index. A size that is known at compile time
+        is returned unchanged."""
         if not isinstance(extent, Extent):
             return extent
         found = self.counted
@@ -174,7 +175,8 @@ class LoopBuilder:
         return self.add(created(op, operands, [INDEX], NO_OVERFLOW)).results[0]
 
     def apply(self, expression: AffineExpr, dims: Sequence[Index]) -> Index:
-        """Return the value of an affine expression (sums and products) for these dimensions. Raises ValueError."""
+        """Return the value of an affine expression, whose dimensions have the values `dims`. Raises ValueError for
+        expressions that are not sums of products."""
         match expression:
             case AffineConstantExpr():
                 return expression.value
@@ -368,7 +370,8 @@ class LoopBuilder:
         return parts[0]
 
     def dot(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
-        """Emit a dot product, as a call of a function of the module; `unsigned` refers to the data."""
+        """Emit the sums of a `DotProduct` of vectors of codes, or of a `HalfProduct` of bf16, as a call of a function
+        of the module; `unsigned`: whether the data's codes are."""
         kind = HalfProduct if scalar_of(accumulator.type) == f32 else DotProduct
         return self.product(kind, accumulator, data, weights, unsigned)
 

@@ -100,13 +100,13 @@ def compile_text(text: str, target: Target, level: int = 3) -> NativeCode:
 
 
 def key_of_job(job: Job) -> str:
-    """Return the cache key of a job's object code."""
+    """Return the cache key of the object code of a job: LLVM IR text, machine and optimization level."""
     text, machine, level = job
     return key_of("object", text, machine.triple, machine.cpu, machine.features, llvmlite.__version__, str(level))
 
 
 def emit(job: Job) -> bytes:
-    """Return the object code of a job's text, optimised at its level."""
+    """Return the object code of a job: its LLVM IR text, optimised at its level, for its machine."""
     text, machine, level = job
     with LLVM_LOCK:
         return _created(machine, level).emit_object(_optimised(text, machine, level))
@@ -153,7 +153,8 @@ def _created(machine: Machine, level: int) -> llvm.TargetMachine:
 
 
 def wait_in_fork(acquire: Callable[[], object], release: Callable[[], object]) -> None:
-    """Let `fork` wait until no other thread holds a lock; parent and child release it afterwards."""
+    """Let every fork of this process acquire a lock first, so that no other thread holds it in the child; `acquire` and
+    `release` are the lock's functions. Parent and child release it after the fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=acquire, after_in_parent=release, after_in_child=release)
 

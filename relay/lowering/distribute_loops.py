@@ -84,9 +84,9 @@ class Cut:
 
 
 def varying(block: Block, stored: set[SSAValue]) -> tuple[set[Operation], set[Operation]]:
-    """Return the ops of a loop's body whose results differ between iterations (or that store, or read a buffer in
-    `stored`), and those among them that only compute indices from the loop's own, which both loops repeat when the loop
-    is divided. `stored`: the buffers to which the body stores."""
+    """Return two sets of ops of a loop's body: those whose results differ between iterations, or that store, or that
+    read a buffer in `stored`; and those of the first set that only compute indices from the loop's index. When the loop
+    is divided, both new loops repeat the second set. `stored`: the buffers to which the body stores."""
     varies, places = set[Operation](), set[Operation]()
     for op in list(block.ops)[:-1]:
         sources = {value.owner for value in op.operands}

@@ -78,7 +78,7 @@ class DotProduct:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """The dimensions of data, weights and sums, in the order of `maps`."""
+        """The shapes of data, weights and sums, with axes in the order of the letters of `maps`."""
         square = (self.lanes, self.group)
         return square, square, (self.lanes,)
 
@@ -88,7 +88,8 @@ class DotProduct:
         return "ik", "ik", "i"
 
     def factors(self, k: int) -> tuple[Sequence[int], Sequence[int]]:
-        """Return the lanes of data and of weights whose products are number `k` of each sum."""
+        """Return two sequences with an element for each sum: the lanes of the data and of the weights whose product is
+        term number `k` of the sum."""
         lanes = range(k, self.lanes * self.group, self.group)
         return lanes, lanes
 

@@ -205,7 +205,7 @@ def by_constant(e: Emitter, product: SSAValue, shift: int, twice: bool) -> SSAVa
 
 
 def high_half(e: Emitter, product: SSAValue) -> SSAValue:
-    """Emit `(product + 2^30) >> 31` in i32, which keeps all relevant bits."""
+    """Emit `(product + 2^30) >> 31` of an i64 product and return it as i32, which keeps all relevant bits."""
     rounded = e(arith.AddiOp(product, e.constant(1 << 30, i64)))
     return e(arith.TruncIOp(e(arith.ShRSIOp(rounded, e.constant(31, i64))), i32))
 

@@ -20,7 +20,8 @@ ABIS = {
 
 
 def float_abi(target: CpuTarget) -> str:
-    """Return the key of `ABIS` for 32-bit Arm; empty for other machines."""
+    """Return the value of `-mfloat-abi` (hard, softfp or soft) for a target with 32-bit Arm; empty for other
+    machines."""
     if not target.triple.startswith(("arm", "thumb")):
         return ""
     return "hard" if target.floats_in_registers else "softfp" if target.computes_floats else "soft"

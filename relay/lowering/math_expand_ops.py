@@ -71,13 +71,14 @@ LONG: dict[str, Callable[..., SSAValue]] = {
 class MathExpandOps(TargetPass):
     """Expand functions such as `math.exp`, of scalars and vectors, into polynomials in `arith`.
 
-    They are `exp`, `expm1`, `log`, `tanh`, `erf`, `sin`, `cos`, `tan`, their inverse and hyperbolic ones, `powf`,
-    `log2` and `log10`. Results in f32 are within 2 units of the last place, including denormals, and special values are
-    those of C's library. No function is called. Products are fused with sums if the target has an instruction for it:
-    all such processors and devices, and all vectors, compute the same bits, and all targets without the instruction
-    compute the same bits, too. For f16 and bf16, results of f32 or f64 are rounded, and so is `arith.truncf` of f64.
-    Functions of f64 are left to the mathematical library, except inside `gpu.module`: there `exp`, `expm1`, `log`,
-    `tanh`, `sin`, `cos` (of less than 2^30) and `powf` become polynomials.
+    The functions are `exp`, `expm1`, `log`, `tanh`, `erf`, `sin`, `cos`, `tan`, their inverse and hyperbolic ones,
+    `powf`, `log2` and `log10`. Results in f32 are within 2 units of the last place, including denormals, and special
+    values are those of C's library. No function is called. Products are fused with sums if the target has an
+    instruction for it. All processors and devices with such an instruction compute the same bits, whatever the length
+    of their vectors; so do all targets without it. Functions of f16 and bf16 are computed in f32 or f64, and the result
+    is rounded. `arith.truncf` of f64 to 16 bits is expanded, too, except on devices. Functions of f64 are left to the
+    mathematical library, except inside `gpu.module`: there `exp`, `expm1`, `log`, `tanh`, `sin`, `cos` (of less than
+    2^30) and `powf` become polynomials.
 
     `x * (1 + erf(x / sqrt(2))) * 0.5` in f32 (GELU) is one function, within 2.4e-7 of its value for |x| < 8.
 

@@ -68,9 +68,10 @@ def distance(function: FuncOp, read: int, written: int) -> int:
     nothing is written where something is read later: the maximum of the end of each write minus the start of each later
     read.
 
-    It is negative if reads are ahead, and the size of `written` if some accesses cannot be analysed, or one operation
-    accesses both. An access whose address is unknown counts as an access to the whole argument, and one in a branch as
-    executed.
+    It is negative if each write ends, as an offset in `written`, before the offset in `read` at which every later read
+    starts. It is the size of `written` if some accesses cannot be analysed, or one operation accesses both. An access
+    whose address is unknown counts as an access to the whole argument, and an access in a branch as if the branch were
+    always taken.
     """
     numbers = {op: step for step, op in enumerate(walked(function))}
     source, target = (function.body.block.args[n] for n in (read, written))

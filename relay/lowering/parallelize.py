@@ -31,19 +31,20 @@ every thread repeats these ops."""
 class Parallelize(Pass):
     """Turn one independent loop of each nest into `scf.parallel`.
 
-    Of the loops with the attribute `relay.independent`, it chooses the one that two threads are estimated to finish
-    first, or none if one thread is faster. `fork`: the cycles for starting threads on a loop, and for waiting for them.
-    The attribute's value may hold the extra cost of several cores: a number of cycles, or what the cores transfer.
-    `{weights = 512}`: bytes that every core reads. `{data = 4096, pixels = 49, pixel = 16}`: bytes of the data, half of
-    which another core wrote; the number of result pixels; and the bytes that an iteration writes of each pixel. Unless
-    these fill whole cache lines, two cores write to the same line for each pixel.
+    Of the loops with the attribute `relay.independent`, the pass chooses the one that two threads are estimated to
+    finish first, or none if one thread is faster. The option `fork` is the number of cycles for starting threads on a
+    loop and waiting for them. The value of `relay.independent` may hold the extra cost of running the loop on several
+    cores: a number of cycles, or what the cores transfer. `{weights = 512}`: bytes that every core reads. `{data =
+    4096, pixels = 49, pixel = 16}`: bytes of the data, half of which another core wrote; the number of result pixels;
+    and the bytes that an iteration writes of each pixel. Unless the bytes of a pixel fill whole cache lines, two cores
+    write to the same line for each pixel.
 
-    If there is such a cost, a loop inside may be chosen instead. The outer loop then gets the attribute `relay.shared`:
-    threads start once for all its iterations. Nothing is changed if the total saving, reduced by the cycles in which
-    kernels without a parallel loop read what several cores wrote, is below `least` cycles, about the time to wake up
-    threads. The entry `threads` of a kernel's `relay.schedule` records the chosen loops, by their numbers among the
-    independent loops of the kernel, in the order in which these are printed; an existing entry determines the choice.
-    The pass removes `relay.independent` from all loops.
+    If a loop has such a cost, a loop inside it may be chosen instead. The outer loop then gets the attribute
+    `relay.shared`: threads start once for all its iterations. Nothing is changed if the total saving, reduced by the
+    cycles in which kernels without a parallel loop read what several cores wrote, is below `least` cycles, about the
+    time to wake up threads. The entry `threads` of a kernel's `relay.schedule` records the chosen loops, by their
+    numbers among the independent loops of the kernel, in the order in which these are printed; an existing entry
+    determines the choice. The pass removes `relay.independent` from all loops.
     """
 
     name = "parallelize"

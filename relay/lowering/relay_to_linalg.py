@@ -37,12 +37,12 @@ CONSTANT = "relay.constant"
 @dataclass(frozen=True)
 class RelayToLinalg(Pass):
     """Turn `relay` ops into `linalg.generic`, `tensor` and `arith` ops. Every integer type becomes a signless one.
-    Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling is kept whole, as
-    `tosa.apply_scale` in its body. `scf.if` and `scf.while` are kept, and their blocks are lowered; ops of `linalg` and
+    Elementwise ops of one shape that depend on each other become one `linalg.generic`, in whose body a rescale stays
+    one op, `tosa.apply_scale`. `scf.if` and `scf.while` are kept, and their blocks are lowered; ops of `linalg` and
     `tensor` stay as they are. Shapes must be static. Raises Unsupported for an op that has no lowering. If the module's
-    target reads tables by vectors of codes, a lookup of 8-bit codes in a table of 8-bit codes stays a separate loop
-    nest, and a kernel that computes one code from another and constants becomes a table; if the target shuffles
-    vectors, a transpose that turns rows into columns stays separate."""
+    target can look up a vector of bytes in a table at once, a lookup of 8-bit codes in a table of 8-bit codes stays a
+    separate loop nest, and a kernel that computes one code from another and constants becomes such a lookup. If the
+    target shuffles vectors, a transpose that turns rows into columns stays a separate loop nest."""
 
     name = "relay-to-linalg"
     requires = ("compiled", "legal", "inference", "layouts")
@@ -152,8 +152,8 @@ class FunctionLowering:
             self.values[before] = after
 
     def results(self, e: Emitter, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """Emit an op that is not part of a `Group`, elementwise ops that become one `linalg.generic`; return its
-        results."""
+        """Emit an op by itself and return its results. Elementwise ops that become one `linalg.generic` together are a
+        `Group`, and are not emitted here."""
         if (lowering := LOWERINGS.get(type(op))) is not None:
             return lowering(e, op, operands)
         if isinstance(op, scf.IfOp | scf.WhileOp):

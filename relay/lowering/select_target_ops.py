@@ -42,12 +42,12 @@ class SelectTargetOps(TargetPass):
     intrinsic takes, or, if the target has none, products in `arith` and `vector`; the functions are removed. On x86,
     `arith.maximumf` and `arith.minimumf` of vectors become comparisons and selects, because x86's instruction returns
     its second operand if one is NaN; the maximum of a softmax, which may ignore NaN, becomes one comparison and one
-    select. So do those of vectors extended from f16 to f32 if the target has no f16 arithmetic: LLVM would compute them
-    in f16, on AArch64 lane by lane. On microcontrollers, all maxima and minima become comparisons and selects: LLVM
-    would call `fmaximumf`, which their C libraries lack. Without fused multiply-adds, `vector.fma` becomes a
-    product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors that are clamped to 8-bit codes are
-    narrowed twice, with saturation. If no instruction computes 64 bits of a product (Cortex-M0), `arith.muli` of i64
-    becomes products of 32 bits: LLVM would call `__muldi3`.
+    select. On all targets without f16 arithmetic, maxima and minima of vectors that are extended from f16 to f32 become
+    comparisons and selects, too: LLVM would compute them in f16, on AArch64 lane by lane. On microcontrollers, all
+    maxima and minima become comparisons and selects: LLVM would call `fmaximumf`, which their C libraries lack. Without
+    fused multiply-adds, `vector.fma` becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64,
+    vectors that are clamped to 8-bit codes are narrowed twice, with saturation. If no instruction computes 64 bits of a
+    product (Cortex-M0), `arith.muli` of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
     """
 
     name: ClassVar[str] = "select-target-ops"
@@ -223,8 +223,9 @@ def match_narrow(op: TruncIOp | arith.TruncIOp) -> Clamp | None:
 
 
 def whole(b: LoopBuilder, value: SSAValue, lanes: int) -> SSAValue:
-    """Return a vector of `lanes` i32. If it is converted from f64, the conversion to i64, truncated to i32, replaces
-    it: LLVM would merge a conversion to i32 and its clamp to a saturating conversion, done lane by lane."""
+    """Return the vector `value` of `lanes` i32, in a form that LLVM does not merge with the clamp after it. If it is
+    converted from f64 to i32, return a conversion to i64 that is truncated to i32 instead: LLVM would merge the direct
+    conversion and the clamp to a saturating conversion, which is done lane by lane."""
     owner = value.owner
     if not isinstance(owner, FPToSIOp | arith.FPToSIOp) or scalar_of(owner.operands[0].type) != f64:
         return value

@@ -1,4 +1,5 @@
-"""The types of memrefs and vectors, by kind: xDSL's classes are generic in their element type, these checks are not."""
+"""Functions on the types of memrefs and vectors: checks for them, sizes, strides. xDSL's classes of these types are
+generic in the element type; `Buffer` and `Vector` stand for any element type."""
 
 from __future__ import annotations
 

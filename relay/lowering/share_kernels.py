@@ -111,8 +111,8 @@ class Kernel:
         return to_numpy(constant.value).reshape(-1)[0]
 
     def equals(self, other: Kernel) -> bool:
-        """Whether a kernel with an equal key differs at most in constants that may differ: xDSL's
-        `is_structurally_equivalent` compares all constants, and no result types."""
+        """Whether a kernel with an equal key differs from this one at most in constants that may differ. xDSL's
+        `is_structurally_equivalent` does not answer this: it compares all constants, and no result types."""
         value: dict[SSAValue, SSAValue] = {}
         owner: dict[Operation | Block | None, Operation | Block | None] = {}
         for one, two in zip(self.ops, other.ops, strict=True):
@@ -259,9 +259,9 @@ class Given:
         return op.results[0]
 
     def instead(self, constant: SSAValue, type: Attribute, key: bytes, codes: Codes | None) -> SSAValue:
-        """Return the value that replaces `constant` in the kernel: the number that is loaded from the argument of type
-        `type` for the constant's `key`. It is broadcast if the constant is a vector; otherwise an integer narrower than
-        the constant is extended, with sign if the range `codes` has negative codes."""
+        """Return the value that replaces `constant` in the kernel: the number that is loaded from the argument for
+        constants of `type`, at the position of `key`. If the constant is a vector, the number is broadcast; if it is an
+        integer of more bits than `type`, the number is extended, with sign if the range `codes` has negative codes."""
         value, wanted = self.known[type, key], constant.type
         if type == wanted:
             return value

@@ -40,8 +40,9 @@ class ShareLayers(Pass):
     """Merge kernels that differ only in constants that do not affect their schedules. Layers that were quantized one by
     one have such kernels. The merged kernel loads its constants: each call passes them in a buffer for each type. It is
     scheduled once. Only constants on which no schedule depends may differ: factors, zero points of codes, and the
-    bounds of clamps to all codes; `arith.trunci` then has a flag that its operand is a code (`overflow<nuw>` for
-    unsigned ones, `overflow<nsw>` for signed ones). A constant that is equal in all calls stays in the kernel."""
+    bounds of clamps to the whole range of 8-bit codes; `arith.trunci` then has a flag that its operand is a code
+    (`overflow<nuw>` for unsigned ones, `overflow<nsw>` for signed ones). A constant that is equal in all calls stays in
+    the kernel."""
 
     name = "share-layers"
     requires = ("bufferized", "expanded")

@@ -27,10 +27,11 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp
 class UpdateInPlace(TargetPass):
     """Skip the copy before an update if the caller passes one buffer as argument and result.
 
-    That is possible for an input of a public function that only one kernel reads, and only to copy it to a result of
-    the function, which nothing has used before. The kernel does not copy if the input is null. `relay.in_place` of the
-    public function lists such arguments with the results. Streams pass null, so that a step writes only the new
-    elements of a key-value cache. On a GPU, the copy is a launch, which the runtime omits.
+    That is possible for an input of a public function if its only reader is a kernel that does nothing with it but copy
+    it to a result of the function, and if nothing uses this result before the copy. Such a kernel does not copy if the
+    input is null. `relay.in_place` of the public function lists these inputs, each with its result. Streams pass null,
+    so that a step writes only the new elements of a key-value cache. On a GPU, the copy is a launch, which the runtime
+    omits.
     """
 
     name = "update-in-place"

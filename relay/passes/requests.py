@@ -32,7 +32,7 @@ def take(op: ModuleOp, when: str, names: Sequence[str]) -> str | None:
     """Remove the first request for a pass that is to run before or after (`when`) the pass with these names, and return
     the text of the requested pass; None if there is no such request.
 
-    A request that names no pass matches `before` any pass.
+    A request with neither `before` nor `after` counts as one to run before any pass.
     """
     if REQUESTS not in op.attributes:
         return None

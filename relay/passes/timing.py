@@ -98,7 +98,8 @@ class PassTimingInstrument(PassInstrument):
 
 
 class OpStatistics(PassInstrument):
-    """Counts the ops of each kind that a pass adds and removes, and records its own counters (`PassContext.count`)."""
+    """Counts the ops of each kind that a pass adds and removes, and records the counters of the pass
+    (`PassContext.count`)."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, dict[str, int]]] = []

@@ -206,8 +206,8 @@ def requantized(sums: SSAValue, data: Parameters, scales: Array, target: Target,
 
 
 def kernel_source(anchor: relay.Conv2dOp | relay.DenseOp) -> tuple[SSAValue, Array, int] | None:
-    """The quantized kernel in the op's shape, its scales, and its zero point; None if the kernel is no constant
-    quantized per output channel or per tensor."""
+    """The quantized kernel, reshaped as the op takes it, its scales, and its zero point; None if the kernel is no
+    constant quantized per output channel or per tensor."""
     value = anchor.kernel
     reshape = value.owner if isinstance(value.owner, relay.ReshapeOp) else None
     op = (reshape.input if reshape is not None else value).owner

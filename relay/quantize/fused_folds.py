@@ -175,8 +175,8 @@ class Fold:
         return self.new.value(qnn.RequantizeOp, total, properties=properties)
 
     def pool(self, op: TensorOp) -> SSAValue | None:
-        """quantize (avg_pool2d (dequantize %x)) => the same with rounding `even_sum`, which adds the zero point before
-        rounding"""
+        """quantize (avg_pool2d (dequantize %x)) => the same ops, with the rounding `even_sum` of quantize, which adds
+        the zero point before rounding"""
         if not isinstance(op, relay.AvgPool2dOp) or self.clamped() or self.target.inverse:
             return None
         self.read(op, op.data)

@@ -64,7 +64,7 @@ class Quantize(Pass):
         return Pipeline([EqualizeLayers(), *steps] if self.equalize else steps)
 
     def step(self, kind: type[Pass], **given: object) -> Pass:
-        """A pass with the options of this pass that have the names of its own, and those `given`."""
+        """Make a pass of class `kind`. Its options are those of this pass with the same names, and those in `given`."""
         own = {each.name: getattr(self, each.name) for each in fields(kind) if hasattr(self, each.name)}
         return kind(**own, **given)
 

@@ -74,8 +74,8 @@ class Report:
 
     @property
     def suggestions(self) -> list[int]:
-        """The indices of the layers to keep in float first: those with the largest loss, of at least `DROP`
-        decibels."""
+        """The indices of the layers to keep in float first: those whose signal-to-noise ratio is furthest below that of
+        their worst input (`Row.lost`), by at least `DROP` decibels; at most `MOST` layers."""
         worst = sorted((row for row in self.rows if row.layer is not None), key=lambda row: -row.lost)
         return [row.layer for row in worst[:MOST] if row.layer is not None and row.lost >= DROP]
 

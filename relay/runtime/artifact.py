@@ -190,8 +190,8 @@ class Artifact:
 
         The code needs no runtime; it is linked with the C library and libm. If external compilers made parts,
         `NAME_regions.c` starts their devices by the vendors' C functions (see docs/bring_your_own_codegen.md). Raises
-        Unsupported if a part has no such functions, the executable is for a GPU or for any length, or it was loaded
-        from a file; InvalidArgument if the name is no identifier of C or the files cannot be written.
+        Unsupported if a part has no such functions, the executable is for a GPU or for sequences of any length, or it
+        was loaded from a file; InvalidArgument if the name is no identifier of C or the files cannot be written.
         """
         target = folder_of(folder)
         if "device" in self._graph:

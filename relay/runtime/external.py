@@ -2,7 +2,8 @@
 
 The table has two 8-byte words for each function, the C function's address and its context, and then one word that
 records a failure: 0, or the number of the failed function, from 1, in its upper half and the returned status in its
-lower half. The address of this table is the last entry of the argument table with which a run calls the native code.
+lower half. The argument table with which a run calls the native code has the address of this table after that of the
+arena.
 """
 
 from __future__ import annotations

@@ -165,7 +165,8 @@ def profile(library: Library, twin: Twin, seconds: float) -> Profile:
     """Run a model alternately with and without clocks around its kernel calls, for `seconds`, and return the profile.
     Raises Unsupported if the library cannot be profiled, InvalidArgument if `seconds` is negative or not finite.
 
-    `twin` returns a function that runs the model by a library, and records clock ticks in an array if one is given.
+    `twin(library, notes)` returns a function that runs the model with the code of this library; the code with clocks
+    adds the ticks of each kernel call to the array `notes`.
     """
     if library.profiled is None:
         what = "neither a GPU's kernels nor what was loaded from a file can be profiled"
@@ -190,8 +191,9 @@ def profile(library: Library, twin: Twin, seconds: float) -> Profile:
 
 def call_of(row: Mapping[str, Any], seconds: float, share: float, peak: Mapping[str, float], least: float) -> Call:
     """Make the `Call` for `row`, which describes one kernel call of the profiled program. `seconds`: the median time of
-    the call over the rounds of measurement; `share`: its share of all calls' time; `peak`: the core's
-    multiply-accumulates per second by kind; `least`: the time in the fastest round."""
+    the call over the rounds of measurement; `share`: its share of all calls' time; `peak`: the most
+    multiply-accumulates per second of one core, by the kind of their factors, such as "int8"; `least`: the time in the
+    fastest round."""
     rate = row["macs"] / seconds if seconds else 0.0
     most = peak.get(row["kind"]) if row["macs"] else None
     operators = tuple(row["operators"])

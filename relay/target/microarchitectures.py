@@ -23,8 +23,9 @@ class Caches:
 
     @property
     def blocks(self) -> dict[str, int]:
-        """The costs that limit how much stays in a cache, scaled from Cascade Lake's, for which they were chosen. A
-        processor without a cache has uniformly fast memory, and gets Cascade Lake's values."""
+        """The fields of `CpuCosts` that say how many bytes may stay in a cache, scaled by the sizes of these caches:
+        the defaults were chosen for Cascade Lake. A processor without a cache has uniformly fast memory, and keeps the
+        defaults."""
         known = CpuCosts()
         parts = [(name, self.first, 32 << 10) for name in FIRST] + [(name, self.second, 1 << 20) for name in SECOND]
         return {name: getattr(known, name) * size // there for name, size, there in parts if size}

@@ -96,9 +96,10 @@ class Processor(ABC):
     @property
     def llvm_triple(self) -> str:
         """The triple as LLVM reads it: architecture, vendor, system, environment. If the vendor is left out, as in
-        `thumbv7em-none-eabihf`, LLVM mistakes the environment for the system, and ignores `eabihf`. With `gnueabi`,
-        copies call `memcpy` as on other processors, not `__aeabi_memcpy`, and floats use Arm's interface (AAPCS): GCC's
-        library for ARMv6-M has a product of doubles as `__aeabi_dmul` alone, not as `__muldf3`."""
+        `thumbv7em-none-eabihf`, LLVM mistakes the environment for the system, and ignores `eabihf`; so `unknown` is
+        inserted. `eabi` and `eabihf` become `gnueabi` and `gnueabihf`, for which LLVM calls `memcpy` for copies as on
+        other processors, not `__aeabi_memcpy`, and Arm's functions (AAPCS) for floats: GCC's library for ARMv6-M has
+        the product of doubles only under the name `__aeabi_dmul`, not as `__muldf3`."""
         first, *system = self.triple.split("-")
         if system[:1] == ["linux"] or (system[:1] == ["none"] and len(system) == 2):
             system = ["unknown", *system]
@@ -117,8 +118,8 @@ class Processor(ABC):
 
     @property
     def divides_by_products(self) -> bool:
-        """Whether a float division by a constant whose quotient is rounded to an integer is replaced by a product and
-        fused multiply-adds, if every integer is proved to stay the same."""
+        """Whether kernels replace a float division by a constant by a product and fused multiply-adds, where the
+        quotient is rounded to an integer and it is proved that no such integer changes."""
         return False
 
     @property
@@ -133,7 +134,8 @@ class Processor(ABC):
 
     @property
     def sums_along_rows(self) -> bool:
-        """Whether kernels for few rows read the second matrix of a product as rows, and sum along the rows of both."""
+        """Whether kernels for a product whose first matrix has few rows read the second one as [columns, depth], and
+        compute each sum along a row of both."""
         return False
 
     def packed_rows(self, floats: bool) -> int:
@@ -300,8 +302,9 @@ class CpuTarget(Processor):
 
     @property
     def function_attributes(self) -> str:
-        """The attributes of every LLVM function: with AVX-512, use 512-bit vectors, and align the stack. Otherwise LLVM
-        notices that it spills 64 bytes at a time when it is too late to align them."""
+        """The attributes of every LLVM function. With AVX-512: use 512-bit vectors, and align the stack, because LLVM
+        by itself notices too late that it spills 64 bytes at a time. Without threads and vectors: optimize for size.
+        Else none."""
         if not self.has_threads and not self.has_vectors:
             return "optsize"
         return '"prefer-vector-width"="512" "stackrealign"' if self.whole_vectors else ""
@@ -360,8 +363,9 @@ class CpuTarget(Processor):
 
     @property
     def adds_products(self) -> bool:
-        """Whether one instruction adds the products of 16 codes by 16 codes to a scalar, and loads can be masked: Arm's
-        vectors of microcontrollers (MVE). All other kernels are scalar there."""
+        """Whether one instruction adds the products of 16 codes by 16 codes to a scalar, and loads can be masked, as in
+        Arm's vectors of microcontrollers (MVE). On such a processor, kernels that do not use this instruction are
+        scalar."""
         return self.has("mve")
 
     @property

@@ -268,7 +268,8 @@ def _features_of(triple: str, cpu: str) -> frozenset[str]:
 
 
 def _check(triple: str, cpu: str, changes: str, where: str = "target") -> None:
-    """Raise InvalidArgument for a CPU or feature that LLVM does not know: it would end the process, or ignore it."""
+    """Raise InvalidArgument for a CPU or feature that LLVM does not know: LLVM would end the process, or ignore the
+    name."""
     first = triple.partition("-")[0]
     names = {change[1:] for change in changes.split(",") if change}
     if cpu == CROSS[first][0] and names <= {*NAMES.get(first, "").split()}:

@@ -194,7 +194,7 @@ def other_results(op: type[Operation], found: Operation) -> Iterator[str]:
 
 def types(subject: Subject) -> Iterator[str]:
     """Faults if an op's numpy implementation returns another dtype or shape than its type inference. Both must agree,
-    since constant folding replaces ops by what their meanings return."""
+    since constant folding replaces an op by the results of its numpy implementation."""
     module, names = subject.main
     assert isinstance(end := module["main"].body.block.last_op, ReturnOp)
     wanted = [tensor(value) for value in end.arguments]
@@ -235,8 +235,8 @@ def dependent_axes(op: TensorOp) -> list[int]:
 
 
 def folding(subject: Subject) -> Iterator[str]:
-    """Faults if an op with constant operands is not folded, or is folded to something else than its meaning. Operands
-    of the plug-in's own types stay arguments, since constants cannot have such types."""
+    """Faults if an op with constant operands is not folded, or if folding changes the results. Operands of the
+    plug-in's own types stay arguments, since constants cannot have such types."""
     module, names = subject.main
     for inputs in subject.inputs():
         constant = module.clone()

@@ -21,7 +21,7 @@ EDITS = ("insert_before", "insert_after", "remove")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the pipeline options besides `-p` and those that xDSL's tool has."""
+    """Add the options about the pipeline, except `-p` and those that xDSL's tool already has."""
     parser.add_argument(
         "--show-pipeline", action="store_true", help="print which passes would run, and why; needs no FILE"
     )
@@ -113,8 +113,8 @@ def _names(args: Namespace, when: str) -> list[str]:
 
 def with_passes_of_flags(args: Sequence[str], known: Container[str]) -> list[str]:
     """Rewrite mlir-opt's flags that name passes into one `-p` option: `--cse --canonicalize="top-down=true"` becomes
-    `-p 'cse,canonicalize{top-down=true}'`. A flag that is also a relay-opt option stays that option; it may begin with
-    one dash, as LLVM's may. Raises InvalidArgument if passes are named in both ways."""
+    `-p 'cse,canonicalize{top-down=true}'`. A flag that is also an option of relay-opt is kept as this option; if it
+    begins with one dash, as LLVM's flags may, it gets two. Raises InvalidArgument if passes are named in both ways."""
     ours = {*UPSTREAM.values(), *(option for group in GROUPS.values() for option in group)}
     steps, rest = list[str](), list[str]()
     for arg in args:

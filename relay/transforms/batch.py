@@ -49,8 +49,8 @@ def with_batch(mod: IRModule, batch: SupportsIndex) -> IRModule:
     """Copy the module with the unknown batch `?` of all arguments set to `batch`, and all types that follow from it.
 
     A module that has this batch already is returned unchanged. Raises InvalidArgument unless `batch` is a positive
-    number, and if the leading axes are fixed to another number: `rebatch`, which changes these, is for modules of a
-    model file.
+    number, and if the leading axes are fixed to another number. (`rebatch` changes fixed axes, of a module that was
+    imported from a model file.)
     """
     given, batch = batch, positive(batch)
     if not batch:

@@ -42,13 +42,15 @@ class CachesInPlace(Pass):
     positions that are not yet written. Sizes named as sums (`past + new`) are computed from the others. `sizes` lists
     all sizes except `size` and the sums, in order; a single number stands for all of them.
 
-    To avoid reading a whole cache once more, a factor of all keys is applied to the other operand of their product, and
-    NaNs of softmax rows whose scores are all -inf are replaced in the product of the weights, not in the weights.
+    To avoid reading a whole cache once more, a factor of all keys is applied to the queries, the other operand of their
+    product; and NaNs of softmax rows whose scores are all -inf are replaced in the product of the softmax's weights and
+    the values, not in these weights.
 
-    The pass compares the modules for three numbers of past positions. Constants that differ between these modules must
-    be linear in the number of past positions; they are computed from the state. Tensors with an axis over all positions
-    must keep positions independent, until a softmax. Raises Unsupported, naming the operator, for any other op that
-    combines positions, and InvalidArgument if there is no such size, or the maximum is too small.
+    The pass builds the module for three numbers of past positions, and compares the three. Constants that differ
+    between them must be linear in the number of past positions; they are computed from the state that holds this
+    number. Tensors with an axis over all positions must keep positions independent, until a softmax. Raises
+    Unsupported, naming the operator, for any other op that combines positions, and InvalidArgument if there is no such
+    size, or the maximum is too small.
     """
 
     name: ClassVar[str] = "caches-in-place"

@@ -168,7 +168,8 @@ def constant_before(before: Operation, numbers: npt.ArrayLike) -> SSAValue:
 
 
 def known_numbers(value: SSAValue) -> Array | None:
-    """The elements of a constant; None if the value is not constant, or its elements are only named in its text."""
+    """The elements of a constant; None if the value is not constant, or if its elements are missing, because they were
+    only named in the text from which the module was parsed (`dense_resource`)."""
     return to_numpy(value.owner.value) if is_constant(value.owner) else None
 
 

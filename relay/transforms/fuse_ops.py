@@ -58,7 +58,7 @@ class Outline:
         self.kernels: dict[Hashable, FuncOp] = {}
 
     def function(self, function: FuncOp) -> None:
-        """Replace each group of ops of a function that are fused by a call of a kernel, also in nested blocks."""
+        """Replace each group of fused ops of a function, also in nested blocks, by a call of a kernel."""
         erase_dead(function.body.walk())
         for block in [function.body.block, *nested(function.body.block)]:
             self.block(block)

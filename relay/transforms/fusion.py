@@ -195,11 +195,12 @@ class Fusion:
     1. An elementwise op joins the group that computes an operand of the same shape as the op's result, if nothing else
     uses this operand, or if it is a layer normalization's result. Among several groups, one with an anchor (an op that
     is not elementwise) is preferred, then the latest.
-    2. A group of elementwise ops that computes an operand of an elementwise op or reduction joins the op's group, if
-    nothing outside that group uses the results, and if the operand has the shape of the op's result, the op is a
-    reduction, or all ops that join compute from single numbers.
-    3. If an elementwise op or a reduction takes a value of another anchor's group that nothing else uses, the
-    elementwise ops at the end of that group move to the op's group, up to where the value has the fewest bits.
+    2. A group of elementwise ops that computes an operand of an elementwise op or reduction joins that op's group, if
+    only that op's group uses its results, and one of these holds: the operand has the shape of the op's result; the op
+    is a reduction; or all ops that join compute from constants and single numbers.
+    3. If an elementwise op or a reduction is the only user of a value that another group with an anchor computes,
+    elementwise ops at the end of the other group move to the op's group, so that the value stored between the two
+    kernels has the fewest bits.
     4. If all users of a value are in one group of elementwise ops of the value's shape, that group joins the group that
     computes the value, provided that the latter's anchor is a product, a softmax or a layer normalization, or that it
     is a convolution of floats and neither group has an expensive op.
@@ -361,8 +362,8 @@ class Fusion:
             self.merge(scores[0], values[0], anchors=True)
 
     def merge(self, first: Group, second: Group | None, anchors: bool = False) -> bool:
-        """Merge two groups, unless both have anchors (allowed by `anchors`), or a third group would have to run between
-        them. Returns whether they were merged."""
+        """Merge two groups and return True. Return False, and merge nothing, if both have an anchor and `anchors` is
+        False, or if a third group would have to run between them."""
         both = first is not second and second is not None and None not in (first.anchor, second.anchor)
         if second is None or first is second or (both and not anchors):
             return False

@@ -85,8 +85,8 @@ class Growing(Pasts):
     def take_rows(self, op: relay.StridedSliceOp, moved: Mapping[int, int], position: SSAValue) -> None:
         """relay.strided_slice %x from past + offset on  =>  relay.take %x, position + offset + [0, 1, ...]
 
-        `past` is the number of past positions for which the slice was built, `position` the number at run time, and
-        `moved` maps each axis along which the slice begins there to its offset.
+        `past` is the number of past positions for which the slice was built, and `position` this number at run time.
+        `moved` maps each axis along which the slice begins at `past + offset` to `offset`.
         """
         dims = shape(op.result)
         numbers = [list(int_values(each)) for each in (op.begin, op.end, op.strides)]

@@ -25,8 +25,9 @@ def of_halves(op: Operation) -> bool:
 
 
 def takes_pairs(op: Operation, target: Target) -> bool:
-    """Whether the target's kernels sum pairs of the op's products, if both operands are bf16: pairs are adjacent along
-    the sum, and the second operand is constant, or has so many rows and columns that it is packed."""
+    """Whether the target's kernels can sum pairs of the op's products, if both operands are bf16. Each sum must have an
+    even number of adjacent elements (`inner_size`), and either the second operand is constant weights, or the result
+    has so many rows and columns that kernels pack the second operand."""
     if not isinstance(op, PRODUCTS) or not isinstance(target, CpuTarget) or half_dot(target.features) is None:
         return False
     if has_weights(op):

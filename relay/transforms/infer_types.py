@@ -22,12 +22,12 @@ from relay.transforms.location import place
 
 @dataclass(frozen=True)
 class InferTypes(Pass):
-    """Recompute, in program order, every type that is determined by other types. Those are the results of `relay` and
-    `qnn` ops from their operands and properties, a function's results from what it returns, a call's from its callee,
-    those of `scf.if` and `scf.while` from what their blocks yield; a size that differs between two branches is unknown.
-    After a change of a function's argument types, this pass updates all others. A module whose types are right is
-    unchanged. Raises Malformed where an op does not accept its operands, or a loop's values change their types between
-    iterations."""
+    """Recompute, in program order, every type that is determined by other types. The results of `relay` and `qnn` ops
+    get theirs from the ops' operands and properties, a function's results from what it returns, a call's from its
+    callee, those of `scf.if` and `scf.while` from what their blocks yield; a size that differs between two branches is
+    unknown. After a change of a function's argument types, this pass updates all others. A module whose types are right
+    is unchanged. Raises Malformed where an op does not accept its operands, or a loop's values change their types
+    between iterations."""
 
     name: ClassVar[str] = "infer-types"
     aliases = ("InferType",)

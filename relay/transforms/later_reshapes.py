@@ -104,8 +104,9 @@ def in_one_row(new: Expansion, value: SSAValue) -> SSAValue:
 
 
 def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int, int]] | None:
-    """The finest common split of two shapes, as (size, axis before, axis after); None if there is none, or a size is 0
-    or unknown."""
+    """The sizes of the fewest axes from which both shapes result by merging neighbours, each with the index of the axis
+    of `before` and of `after` that it is a part of: (size, axis before, axis after). None if there are no such axes, or
+    a size is 0 or unknown."""
     if min((*before, *after), default=1) < 1:
         return None
     found: list[tuple[int, int, int]] = []

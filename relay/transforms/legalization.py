@@ -216,9 +216,9 @@ def stays_not(op: Operation, targets: Collection[str]) -> bool:
 
 
 def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
-    """Whether the module has no illegal op. Illegal are ops of the `dialects` (default: every registered one with
-    patterns), except those with a lowering; and, by default, `LEGAL` ops that a pattern must replace on the module's
-    target."""
+    """Whether the module has no illegal op. An op of the `dialects` (default: every registered one with patterns,
+    except `relay` and `byoc`) is illegal if it has no lowering; by default, so is an op of `relay` or `byoc` that a
+    pattern must replace on the module's target."""
     points = registered()
     targets = {point.name for point in points} - set(LEGAL) if dialects is None else set(dialects)
     every = [*own(module)]
@@ -273,7 +273,8 @@ class PatternPass(Pass):
 
 
 def blocks_of(module: ModuleOp) -> list[Block]:
-    """The blocks with ops of the module that are not an external compiler's, in order."""
+    """The blocks of the module that contain ops, in order, except blocks inside functions and ops of external compilers
+    (see `own`)."""
     return list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))
 
 

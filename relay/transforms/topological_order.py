@@ -1,4 +1,4 @@
-"""The order in which passes put the ops of a block back that they grouped or moved."""
+"""Sorts what a pass has grouped or moved, such as the ops of a block, so that each follows those that it depends on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def topological_order(before: Mapping[Node, Iterable[Node]], place: Callable[[Node], Any]) -> list[Node]:
-    """The nodes sorted so that each follows those in its row of `before`, otherwise by place. Places are distinct."""
+    """Sort the nodes so that each follows the nodes that `before` lists for it; of the nodes that may come next, the
+    one with the least `place` does. No two nodes have the same place."""
     sorter, order, ready = TopologicalSorter(before), list[Node](), list[tuple[Any, Node]]()
     sorter.prepare()
     while sorter:

@@ -55,8 +55,9 @@ class Contraction:
         self.flat = self.data.reshape(-1, self.geometry.inputs)
 
     def put(self, rows: Array, channels: Array, code: int) -> None:
-        """Set the data to their zero point, but to `code` in these rows: at the input channel that `channels` has for
-        each row, or at all of them if each result reads one channel only."""
+        """Set the data to `code` in the pixels `rows`, and to their zero point everywhere else. Of each of these
+        pixels, only the input channel that `channels` lists for it is set; or all channels, if each result reads one
+        channel only."""
         self.flat[:] = self.zero
         if self.geometry.depthwise:
             self.flat[rows] = code

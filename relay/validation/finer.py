@@ -120,8 +120,8 @@ def located(product: Product, edges: Array) -> tuple[Array, Array]:
     rank[product.values - product.values[0]] = np.arange(count + 1)
 
     def above(number: int, sums: Array) -> Array:
-        """Whether the result of each channel is above rank `number` at these sums. A channel whose results differ
-        between pixels is marked as not right."""
+        """Whether, at these sums, each channel's result is above the result of rank `number`. Sets the element of
+        `right` to False for each channel whose results differ between pixels."""
         product.shift(np.clip(sums, -FAR, FAR))
         product.run()
         right[(product.out != product.out[:1]).any(axis=0)] = False

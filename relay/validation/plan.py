@@ -1,4 +1,5 @@
-"""Check the memory plan: whatever a kernel reads was written there by an earlier one and not overwritten since."""
+"""Check the memory plan: whatever a kernel reads is an input, or was written at that place by an earlier kernel, and
+was not overwritten since."""
 
 from __future__ import annotations
 

@@ -55,9 +55,9 @@ FAR = np.int64(1) << 40
 @dataclass
 class Region:
     """For each channel, the range in which the sums of random tests shall lie: it starts at the step `first` and ends
-    before the step `last` (a step is a sum at which the result changes), and has the widest and the narrowest gap
-    between steps. `spread`: by how much the quantized values of the two random pixels that a test image consists of
-    should differ; all fields are chosen so that the channel needs few tests."""
+    before the step `last` (a step is a sum at which the result changes). `widest` and `narrowest`: the widest and the
+    narrowest gap between neighbouring steps of the range. `spread`: by how much the quantized values of the two random
+    pixels of a test image should differ. All fields are chosen so that the channel needs few tests."""
 
     first: Array
     last: Array

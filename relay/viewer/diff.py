@@ -98,7 +98,8 @@ class Matching:
     def same(self, old: str, new: str) -> bool:
         """Whether two lines, which are equal except for the names of values and blocks, use corresponding names: each
         name that `old` uses was paired with the name at the same place of `new` in an earlier equal line, or neither
-        was paired yet. If so, all names of the lines are paired, those that they define anew."""
+        was paired yet. If so, all names of the lines are paired; a name that the lines define is paired anew even if it
+        was paired before."""
         if old == new and "%" not in old and "^" not in old:
             return True
         here, there = names(old), names(new)

@@ -143,8 +143,8 @@ class Lowered:
         return made
 
     def view(self, made: Program, op: memref.ViewOp, offset: int, rows: Mapping[int, Mapping[str, Any]] | None) -> None:
-        """Declare the C array of a view: the constant at `offset` if `rows`, the constants by offset, are given; else a
-        tensor at `offset` in the arena."""
+        """Add the C array that the view `op` stands for to the program `made`: if `rows` is given (the planned
+        constants, by offset), the constant at `offset`; else a tensor at `offset` in the arena."""
         type = buffer_of(op.result)
         element = NAMED[memory_name(type.element_type)]
         if rows is None:

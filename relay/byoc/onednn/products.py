@@ -122,7 +122,8 @@ def _bias(writer: Writer, product: Product, dims: Sequence[int]) -> Tensor | Non
 
 
 def _scalings(product: Product, axes: tuple[int, ...]) -> dict[str, Scaling]:
-    """The scales and zero points of the arguments; the kernel's scales vary along these axes."""
+    """Return the scales and zero points of the product's data, kernel and result, by oneDNN's name of the argument; the
+    kernel's scales vary along `axes` of the kernel. Empty for floats."""
     if product.quantization is None:
         return {}
     found = product.quantization

@@ -61,8 +61,8 @@ def compared(kind: str) -> Row[Graph]:
 
 
 def nonzero(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
-    """The reason why an integer division is not supported: ONNX Runtime stops the process at a divisor of 0, relay
-    gives 0."""
+    """Return the reason why an integer division is not supported: it rounds down, or its divisor may be 0, at which
+    ONNX Runtime ends the process, whereas relay gives 0. None for a supported division and for floats."""
     if isinstance(op, relay.FloorDivideOp) and dtype(op.rhs).kind != "f":
         return f"it floors quotients of {dtype(op.rhs)}"
     return divisor_refusal(op)

@@ -114,7 +114,7 @@ class Graph:
         return self._shared[key]
 
     def number(self, value: npt.ArrayLike, type: np.dtype[Any]) -> str:
-        """The name of a new constant for an operation with tensors of the IR's type `type`: int8 values are stored as
+        """Return the name of a constant that has the type `type` in the IR, as the model stores it: int8 values become
         uint8, increased by 128."""
         return self.constant(moved(np.asarray(value, type)))
 

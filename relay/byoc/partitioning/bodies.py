@@ -64,7 +64,7 @@ def enclose(
 
 
 def results_used_outside(members: Sequence[Operation]) -> list[OpResult]:
-    """The results of the ops that other ops use, in order."""
+    """Return the results of `members` that are used by ops outside of `members`, in order."""
     inside = set(members)
     return [r for op in members for r in op.results if any(use.operation not in inside for use in r.uses)]
 

@@ -144,8 +144,9 @@ def checked(compiler: Compiler, old: FuncOp, new: FuncOp | None) -> FuncOp:
 
 
 def build_info(module: ModuleOp, function: FuncOp, others: Collection[FuncOp]) -> BuildInfo:
-    """The facts about the module that a function's compiler may use: target, exactness, where constants are stored, and
-    which arguments and results are exchanged only with functions of the same compiler, `others`."""
+    """Return the facts about the module that a function's compiler may use: target, exactness, where constants are
+    stored, and which arguments and results, of at least `HANDLE_BYTES`, are only exchanged with functions of `others`.
+    `others` are all functions that the same compiler compiles."""
     calls = CallGraph(module.walk())
     ours = {other.sym_name.data for other in others}
 

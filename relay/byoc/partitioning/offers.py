@@ -1,5 +1,5 @@
-"""The external compilers that a partitioning pass asks which ops they take: whether their integer results must be
-exact, and checks of their answers."""
+"""What a partitioning pass needs to ask external compilers which ops they take: the compilers with the module's
+options, restricted to exact ops if the module requires exact integers, and checks of their answers."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def targets(names: Names, function: FuncOp, where: str) -> tuple[str, ...]:
 
 
 class Offer:
-    """What an external compiler can take of a module, for the passes of partitioning. `require_exact`: only ops that it
-    computes to the very integers of the host are offered to it."""
+    """An external compiler as the partitioning passes ask it which ops it takes. With `require_exact` it takes only ops
+    for which it computes the same integers as the host."""
 
     def __init__(self, compiler: Compiler, require_exact: bool):
         self.compiler = settings.exact_part(compiler) if require_exact else compiler

@@ -122,8 +122,9 @@ def plan(
 
 
 def explain(module: ModuleOp, alone: Mapping[str, Plan]) -> None:
-    """Record for each op of the chosen plan why the compilers that do not take it there do not: the reason of the plan
-    with this compiler alone, or that the chosen plan costs less."""
+    """Record on each op of the chosen plan (`module`) why the other compilers do not take it. `alone` has for each
+    compiler the plan with this compiler alone: the reason is the one recorded there or, if the compiler takes the op
+    there, that the chosen plan costs less."""
     for name, plan in alone.items():
         asking = {function.sym_name.data for function in functions(plan.module) if name in asked(function)}
         told = {number_of(op): reasons(op).get(name) for op in plan.module.walk() if NUMBER in op.attributes}

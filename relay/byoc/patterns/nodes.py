@@ -163,8 +163,9 @@ class Call(Pattern):
         return frozenset(self.names) or None
 
     def takes(self, op: Operation) -> bool:
-        """Whether the pattern accepts the op itself, without regard to operands: by name, or as elementwise, or any op.
-        Constants and ops of the dialect `byoc` are only accepted by name."""
+        """Return whether the op matches, whatever its operands are. A pattern with names accepts the ops of these
+        names, an elementwise one the elementwise ops, any other one all ops but constants and ops of the dialect
+        `byoc`."""
         if self.names:
             return op.name in self.names
         if self.elementwise:
@@ -241,7 +242,8 @@ class Where(Pattern):
             yield from self.pattern.match(value, state)
 
     def __call__(self, *operands: Pattern | None) -> Pattern:
-        """The pattern with patterns for the operands, as in `wildcard().has_attr({...})(x)`."""
+        """Return this pattern with its predicate, and with patterns for the operands of the op that it matches, as in
+        `wildcard().has_attr({...})(x)`. Raises TypeError unless it is a `Wildcard`, `Call` or `Where`."""
         if not isinstance(self.pattern, Wildcard | Call | Where):
             raise TypeError("only patterns of ops take operands")
         return Where(self.pattern(*operands), self.holds)

@@ -92,8 +92,8 @@ def root(region: Region, value: SSAValue) -> SSAValue:
 
 
 def planned(region: Region, targets: Collection[SSAValue]) -> tuple[dict[SSAValue, Buffer], int]:
-    """Workspace buffers for the computed values that are neither arguments nor in `targets`, and the workspace's size
-    in bytes."""
+    """Return a buffer of the workspace for each value that a kernel computes and that has no address yet, and the size
+    of the workspace in bytes. The values in `targets` have one, and results of reshapes have that of their operand."""
     found: dict[SSAValue, Buffer] = {}
     for number, kernel in enumerate(region.kernels):
         for value in (root(region, operand) for op in kernel.ops for operand in op.operands):

@@ -56,8 +56,8 @@ FUSED: dict[type[Operation], str] = {relay.AddOp: "ADD", relay.SubtractOp: "SUB"
 
 
 def clipped_refusal(ops: Sequence[Operation]) -> str | None:
-    """The reason why a pool, or an op of `FUSED`, cannot be written together with the clip that follows it; None if it
-    can."""
+    """Return the reason why a pool, or a sum, difference or product of floats (`FUSED`), cannot be written together
+    with the clip that follows it; None if it can."""
     first, last = ops
     if not isinstance(last, relay.ClipOp):
         return f"{last.name} is no activation"

@@ -63,8 +63,8 @@ def serialize(model: Any) -> bytes:
 
 
 def aligned(pack: Callable[[Any], int], size: int, builder: Any) -> int:
-    """Write a buffer of the flatbuffer by its method `pack`, with its `size` bytes aligned to `BYTES_ALIGNMENT`; return
-    its offset."""
+    """Write a `Buffer` table of the model with its `size` bytes aligned to `BYTES_ALIGNMENT`, and return its offset.
+    `pack` is the table's own method that writes it to the flatbuffers `builder`."""
     builder.Prep(BYTES_ALIGNMENT, size)
     return pack(builder)
 

@@ -3,8 +3,11 @@
 A scale (f32) or zero point (i32) is a scalar, or a vector with one element per index of `axis`. A float32 scale does
 not suffice to compute the same integers as TFLite, which multiplies some scales in double and some in float; so every
 op that rescales also carries the `multiplier` (i32) and `shift` (i32) that the reference kernel would compute; the
-scale is about multiplier * 2^(shift - 31). `min` and `max` are the bounds of the result's codes: the dtype's range,
-tightened by a fused activation. Source of every formula: TFLite's reference kernels."""
+scale is about multiplier * 2^(shift - 31). In formulas, `rescale(x)` is `x * multiplier * 2^(shift - 31)`, rounded as
+`relay.fixed_point_multiply` does unless the op says otherwise; SRDHM and RDBPOT are gemmlowp's
+`relay.rounding_doubling_high_multiply` and `relay.rounding_right_shift`. `min` and `max` are the bounds of the result's
+codes: the dtype's range, tightened by a fused activation. Source of every formula: TFLite's reference kernels.
+"""
 
 # isort: off
 from xdsl.ir import Dialect

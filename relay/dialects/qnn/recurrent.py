@@ -19,10 +19,12 @@ class LstmOp(TensorOp):
 
     `data` is [time, batch, input] (or [batch, time, input] unless `time_major`). `input_kernel` is [gates*units,
     input], `recurrent_kernel` [gates*units, units], `bias` i32 [gates*units], gates in the order input (absent with
-    `cifg`), forget, cell, output; the two multipliers and shifts have one number per gate. Per step, with sat16 and
-    gemmlowp's int16 sigmoid (s) and tanh (t) of Q3.12: `g = sat16(sat16(rescale(W (x - zp_x) + b)) + rescale(R (h -
-    zp_h)))`; `c = clip(sat16(RDBPOT(s(f) c, 15) + RDBPOT(s(i) t(g), 30 + cell_shift)), +-cell_clip)` (without the clip
-    if `cell_clip` is 0); `h = clamp(rescale(s(o) t(c)) + zp_h)`. `cell_shift` is log2 of the cell's scale. With
+    `cifg`), forget, cell, output; the two multipliers and shifts have one number per gate. sat16 saturates to i16; s
+    and t are gemmlowp's int16 sigmoid and tanh, of arguments in Q3.12 (c: with 15 + cell_shift integer bits). Each step
+    computes the sum of each gate, i, f, g (cell) and o, from the gate's rows W of input_kernel, R of recurrent_kernel
+    and b of bias: `sat16(sat16(rescale(W (x - zp_x) + b)) + rescale(R (h - zp_h)))`. Then `c = clip(sat16(RDBPOT(s(f)
+    c, 15) + RDBPOT(s(i) t(g), 30 + cell_shift)), +-cell_clip)` (without the clip if `cell_clip` is 0; with `cifg`, s(i)
+    is `32767 - s(f)`), and `h = clamp(rescale(s(o) t(c)) + zp_h)`. `cell_shift` is log2 of the cell's scale. With
     `numerics = "tflm"` s and t interpolate TFLite's table of the logistic function, as its 16-bit LOGISTIC and TANH do.
     Results: the sequence of h, the last h, the last c.
     """
@@ -82,9 +84,10 @@ class SvdfOp(TensorOp):
     """One step of an int8 SVDF layer: a rank-`rank` filter over the last `memory` inputs (TFLite SVDF).
 
     data [batch, input]; feature_kernel i8 [filters, input]; time_kernel i16 (or i8) [filters, memory]; bias i32
-    [filters / rank]; state i16 (or i8) [batch, filters * memory], shifted by one slot per step:
-    `s = sat(rescale(feature_kernel (x - zp)))`, `y = clamp(rescale2(sum over rank and memory of state * time_kernel
-    + bias) + output_zero_point, min, max)`. Results: y and the new state.
+    [filters / rank]; state i16 (or i8) [batch, filters * memory]. Each step drops the oldest of the `memory` elements
+    of each filter in the state, and appends `sat(rescale(feature_kernel (x - zp), feature_multiplier, feature_shift))`.
+    Then `y = clamp(rescale(sum over rank and memory of state * time_kernel + bias, multiplier, shift) +
+    output_zero_point, min, max)`. Results: y and the new state.
     """
 
     name = "qnn.svdf"

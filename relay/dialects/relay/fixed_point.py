@@ -40,12 +40,13 @@ ROUNDINGS = ("tflite", "tflite_single", "upward", "tonearest")
 
 @irdl_op_definition
 class FixedPointMultiplyOp(OneResultOp):
-    """`round(input * multiplier * 2^(shift - 31))` in i32; multiplier and shift are scalars, one per `axis` index,
-    or tensors of the input's rank that broadcast against it (packed layouts).
+    """`round(input * multiplier * 2^(shift - 31))` in i32; multiplier and shift are scalars, one per `axis` index, or
+    tensors of the input's rank that broadcast against it (packed layouts).
 
-    `multiplier` is i32, 0 or in [2^30, 2^31); `shift` is i32 in [-31, 30], positive to the left: for `tflite` the value
-    wraps when shifted left, for the other roundings only the result wraps. `tflite` is TFLite's
-    MultiplyByQuantizedMultiplier.
+    `rounding`: `tflite` rounds twice, as TFLite's MultiplyByQuantizedMultiplier does: SRDHM (halves up), then RDBPOT
+    (halves away from zero); `tflite_single` and `upward` round once, halves up; `tonearest` once, halves away from
+    zero. `multiplier` is i32, 0 or in [2^30, 2^31); `shift` is i32 in [-31, 30], positive to the left: for `tflite` the
+    value wraps when shifted left, for the other roundings only the result wraps.
     """
 
     name = "relay.fixed_point_multiply"
@@ -80,7 +81,8 @@ def per_axis(op: Operation, parameter: SSAValue, data: SSAValue, axis: int, what
 
 @irdl_op_definition
 class HighMultiplyOp(OneResultOp):
-    """SaturatingRoundingDoublingHighMul: `(lhs * rhs + 2^30) >> 31` in i32, halves up; min * min saturates."""
+    """SRDHM, gemmlowp's SaturatingRoundingDoublingHighMul: `(lhs * rhs + 2^30) >> 31` in i32, halves up; min * min
+    saturates."""
 
     name = "relay.rounding_doubling_high_multiply"
     ELEMENTWISE: ClassVar[bool] = True
@@ -95,7 +97,7 @@ class HighMultiplyOp(OneResultOp):
 
 @irdl_op_definition
 class RoundingRightShiftOp(OneResultOp):
-    """RoundingDivideByPOT: `input / 2^amount` in i32, halves away from zero; 0 <= amount <= 31."""
+    """RDBPOT, gemmlowp's RoundingDivideByPOT: `input / 2^amount` in i32, halves away from zero; 0 <= amount <= 31."""
 
     name = "relay.rounding_right_shift"
     ELEMENTWISE: ClassVar[bool] = True

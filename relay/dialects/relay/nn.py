@@ -53,7 +53,7 @@ KERNEL_LAYOUTS = ("OHWI", "HWOI", "OIHW", "HWIO")
 
 
 def parsed_layout(what: str, text: str) -> Layout:
-    """A layout by its name."""
+    """Parse the name of a layout, such as `NHWC4c`. Raises VerifyException, with a text that begins with `what`."""
     try:
         return Layout.parse(text)
     except InvalidArgument as error:
@@ -61,8 +61,8 @@ def parsed_layout(what: str, text: str) -> Layout:
 
 
 def image_layout(what: str, attr: StringAttr, value: SSAValue) -> Layout:
-    """Parse and check the layout of an image: N, H, W and C in any order, C perhaps split, and the rank of the
-    value."""
+    """Parse the layout of the image `value` as `result_layout` does. Raises VerifyException if the value's rank, or the
+    size of its axis that is split off from C, differs from the layout's."""
     layout = result_layout(what, attr)
     dims = shape(value)
     require(len(dims) == len(layout.axes), f"{what}: data must have rank {len(layout.axes)}")
@@ -73,7 +73,8 @@ def image_layout(what: str, attr: StringAttr, value: SSAValue) -> Layout:
 
 
 def result_layout(what: str, attr: StringAttr) -> Layout:
-    """Parse the layout of an image: N, H, W and C in any order, C perhaps split."""
+    """Parse the layout of an image. Raises VerifyException unless it has the axes N, H, W and C, in any order, and
+    splits no other axis than C; only `image_layout` also checks it against a value."""
     layout = parsed_layout(what, attr.data)
     require(layout.letters == IMAGE_AXES, f"{what}: layout {layout} must name N, H, W and C")
     require(layout.split in ("", "C"), f"{what}: layout {layout} may split C only")
@@ -225,7 +226,7 @@ class WeightOnlyDenseOp(OneResultOp):
 
     @classmethod
     def bits_of(cls, largest: int) -> int:
-        """The fewest bits of `CODE_BITS` that hold all codes up to `largest`."""
+        """The smallest supported number of bits (`CODE_BITS`) in which all codes from 0 to `largest` fit."""
         return next(bits for bits in cls.CODE_BITS if largest < 1 << bits)
 
     def infer(self) -> Sequence[Type]:

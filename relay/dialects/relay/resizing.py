@@ -34,13 +34,18 @@ class ResizeOp(SpatialOp, ABC):
     `coordinate_transformation_mode` says where position o of the result lies in the data: `half_pixel`
     `(o + 1/2) * size / result - 1/2`, `pytorch_half_pixel` the same, but 0 if result = 1, `align_corners`
     `o * (size - 1) / (result - 1)`, `asymmetric` `o * size / result`, `tf_half_pixel_for_nn`
-    `(o + 1/2) * size / result`, `tf_crop_and_resize` `(begin + o * (end - begin) / (result - 1)) * (size - 1)`, or in
-    the middle, `(begin + end) / 2 * (size - 1)`, if result = 1; `roi` is every axis' begin, then every axis' end, and
-    what lies outside the data along any axis is `extrapolation_value`. Source: TVM's topi.image.resize, ONNX's Resize.
-    `method`: `nearest_neighbor` takes one element (`rounding_method`: `floor`, `ceil`, `round_prefer_floor`,
-    `round_prefer_ceil`, or `round`, which means the same; if empty `round` for `align_corners`, else `floor`), `linear`
-    two, `cubic` four by Keys' kernel of `cubic_alpha`; elements outside are those at the border, or with
-    `cubic_exclude` have no weight. `linear` and `cubic` are for floats.
+    `(o + 1/2) * size / result`, `tf_crop_and_resize` `(begin + o * (end - begin) / (result - 1)) * (size - 1)`, or
+    `(begin + end) / 2 * (size - 1)` if result = 1. For `tf_crop_and_resize`, `roi` lists the begin of every spatial
+    axis and then the end of every one, and elements of the result that lie outside the data along any axis are
+    `extrapolation_value`.
+
+    `method` says how an element of the result is computed along an axis: `nearest_neighbor` takes one element of the
+    data, `linear` weighs two and `cubic` four, by Keys' kernel with the parameter `cubic_alpha`. Where one of these is
+    outside the data, the element at the border is used instead; with `cubic_exclude`, `cubic` gives it no weight, and
+    divides the other weights by their sum. `rounding_method` says which element is the nearest one: `floor`, `ceil`,
+    `round_prefer_floor`, `round_prefer_ceil`, or `round`, which is the same as `round_prefer_ceil`; if it is empty,
+    `round` for `align_corners`, else `floor`. `linear` and `cubic` are for floats. Source: TVM's topi.image.resize,
+    ONNX's Resize.
     """
 
     ORIGIN: ClassVar[Origin] = Origin.AVERAGED

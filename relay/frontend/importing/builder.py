@@ -159,7 +159,8 @@ def linear_parameters(scale: Array, zero_point: Array, axis: int | None) -> dict
 
 
 def multiplier_attrs(found: tuple[int, int], prefix: str = "") -> dict[str, Attribute]:
-    """The properties `multiplier` and `shift`, after the prefix, whose values are the two numbers of `found`."""
+    """The properties `multiplier` and `shift`, with `prefix` before their names and the two numbers of `found` as
+    values."""
     return {f"{prefix}multiplier": number(found[0]), f"{prefix}shift": number(found[1])}
 
 

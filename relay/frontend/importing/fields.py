@@ -34,8 +34,9 @@ class Fields(Place):
             raise self.unsupported(what, "give its shapes")
 
     def plain(self, name: str, kind: type[T], default: T | None, what: str) -> T:
-        """The value of the setting `name`, or `default` if it is missing. Raises Malformed, which says that it is no
-        `what`, if the value is not an instance of `kind`; a bool is not accepted as a number."""
+        """The value of the setting `name`, or `default` if it is missing. Raises Malformed if the value is not an
+        instance of `kind`; `what` is the word for the expected value in the error. A bool is not accepted as a
+        number."""
         found = self.entry(name)
         if found is None and default is not None:
             return default
@@ -79,7 +80,8 @@ class Fields(Place):
         return self.integers_of([*default] if found is None and default is not None else found, name)
 
     def integers_of(self, given: object, name: str) -> list[int]:
-        """The list of integers that `given`, the value of a setting, must be."""
+        """Check that `given`, the value of the setting `name` or a part of it, is a list of integers, and return it; a
+        single integer counts as a list of one. Raises Malformed if it is anything else."""
         rows = given if is_list(given) else [given]
         self._known(name, rows)
         if not all(isinstance(each, int) and not isinstance(each, bool) for each in rows):

@@ -20,8 +20,8 @@ _OPS = {
 
 
 def named(same: str, **others: type[TensorOp]) -> dict[str, type[TensorOp]]:
-    """A table of ops by operator name: for each name in `same`, the op that has this name or whose class has it
-    (`floor_divide` or `FloorDivide`); and `others`, ops whose operators have another name."""
+    """Return a table of ops by the operator's name in a model format. An operator in `same` has the name of its op
+    (`floor_divide`) or of the op's class without `Op` (`FloorDivide`); `others` has the ops of all other operators."""
     return {name: _OPS[name] for name in same.split()} | others
 
 

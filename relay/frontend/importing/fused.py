@@ -83,7 +83,8 @@ def requantize(input_scale: Array, out: Codes, axis: int = -1, factor: Array | N
 
 
 def binary(a: Codes, b: Codes, out: Codes) -> Properties:
-    """The properties that sums and products share."""
+    """The properties that `qnn.add` and `qnn.mul` share: the quantization of both operands and of the result, and the
+    rounding `ort`."""
     return parameters(lhs=a, rhs=b, output=out) | {"rounding": ORT}
 
 

@@ -1,6 +1,7 @@
 """The subset of HDF5 that Keras writes: superblocks of version 0 or 1, groups as B-trees of names, contiguous datasets.
 
-The bytes are of untrusted origin: every address is checked by reading, and the nodes that are visited are counted.
+The bytes are of untrusted origin: addresses beyond the end of the file are refused, and the number of nodes that
+are visited is limited.
 Source: HDF5 File Format Specification, version 3.0.
 """
 

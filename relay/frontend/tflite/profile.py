@@ -32,8 +32,8 @@ class Profile:
     """The type in which MUL multiplies scales."""
 
     def of_sums(self, type: str) -> Profile:
-        """The profile whose rounding applies to products of this type: libraries of 8-bit kernels leave 16-bit types to
-        LiteRT."""
+        """The profile that has the rounding of products on this type. It is LiteRT's for INT16 if this runtime's
+        library has kernels for 8 bits only (`products` is `f32_even`)."""
         return LITERT if type == "INT16" and self.products == "f32_even" else self
 
     def of_pairs(self, type: str) -> dict[str, Attribute]:

@@ -287,8 +287,8 @@ def only_converted(op: Operation) -> bool:
 
 
 def convert(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Return the C expression of a conversion between integers and floats, or between types of floats. A conversion of
-    a float that was only rounded for it becomes a call of a helper that does both."""
+    """Return the C expression of a conversion between integers and floats, or between types of floats. If a float
+    is rounded only to be converted to an integer, rounding and conversion become one call of a helper function."""
     (a,) = given
     before, after = op.operands[0].type, op.results[0].type
     rounding = op.operands[0].owner

@@ -157,8 +157,8 @@ class AsyncCopies:
         b.add(nvgpu.DeviceAsyncCopyOp(to, b.index(at), source, b.index(start), count))
 
     def read(self, to: Index, row: Copied, away: Index) -> None:
-        """Start a copy of a piece of the data, which starts `away` elements after the row, to byte `to` of shared
-        memory."""
+        """Start a copy of the piece of the data that begins `away` elements after the start of `row`, to byte `to` of
+        shared memory."""
         at = self.t.div(to, self.m.format.data)
         self.copy(self.t.numbers, at, self.data, self.b.plus(row.start, away), self.m.piece)
 

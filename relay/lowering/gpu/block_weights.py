@@ -143,7 +143,8 @@ class BlockReader:
         return [b.lane(whole, n) for n in range(size * 8 // WORD_BITS)]
 
     def steps(self, words: Sequence[SSAValue], count: int, start: SSAValue) -> Iterator[SSAValue]:
-        """Yield `count` codes minus the zero point as floats, exactly; `start` is 2^23 plus the zero point."""
+        """Yield each of the first `count` codes of `words` minus the zero point, as a float: the exact difference of
+        2^23 plus the code and `start`, which is 2^23 plus the zero point."""
         b, per, mask = self.b, WORD_BITS // self.w.bits, self.b.constant((1 << self.w.bits) - 1, i32)
         for number in range(count):
             word, shift = words[number // per], number % per * self.w.bits

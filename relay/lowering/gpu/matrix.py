@@ -309,8 +309,9 @@ def product_of(
 
 
 def contractions(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[Nest | None]:
-    """Yield the nest if it is a reduction, else the reductions that it inlines; None for one whose results are not read
-    point by point."""
+    """Yield the nest if it is a reduction, else the reductions that it inlines. None stands for a nest whose results
+    are not indexed by its parallel loops in order, or whose reader reads them at other indices than those of its own
+    loops."""
     if nest.output_dims != list(range(len(nest.parallel))):
         yield None
     elif nest.reduction:

@@ -273,7 +273,7 @@ class MatrixKernel:
 
 
 def span_number(b: LoopBuilder, spans: Sequence[Span], place: Index) -> Index:
-    """Emit the number of the span that contains the position `place`."""
+    """Emit the number of the span that contains `place`, the number of an output row or of an output column."""
     found: Index = 0
     for start, *_ in spans[1:]:
         behind = b.compare(b.index(place), "uge", b.index(start))

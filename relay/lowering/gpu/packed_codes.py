@@ -96,7 +96,7 @@ def clipped(value: SSAValue) -> tuple[SSAValue, str] | None:
 
 
 def lanes_of_type(value: SSAValue) -> range:
-    """Return the numbers of a vector's lanes."""
+    """Return the indices of the lanes of a vector, which are 0 to n - 1 for n lanes."""
     assert is_vector(value.type)
     return range(value.type.get_shape()[-1])
 

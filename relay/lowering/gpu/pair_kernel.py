@@ -222,7 +222,8 @@ class PairCopies:
         return Part(read, write)
 
     def line(self, place: Index) -> Index:
-        """Return the row of a transposed factor that has the elements number `place` of the reduction dimension."""
+        """Return the row of a transposed factor that is stored at position `place` of the reduction dimension in shared
+        memory. Here it is the same number; attention permutes the rows."""
         return place
 
     def transposed(self, lines: Sequence[SSAValue]) -> list[SSAValue]:

@@ -117,7 +117,7 @@ class RowEmitter:
     def values(self, op: linalg.GenericOp, number: int, carried: Sequence[SSAValue]) -> list[SSAValue]:
         """Emit the body of an operation for piece `number` of the thread's elements of the row (neighbours that it
         processes as a vector), and return the values that it yields. `carried`: the accumulators of a reduction;
-        empty for the operation's initial outputs."""
+        if it is empty, the operation's outputs are used."""
         dims = [*self.dims]
         if len(op.iterator_types) > len(dims):
             dims.append(self.pieces[number].column)

@@ -54,7 +54,8 @@ class Team:
 
 
 def join_of(op: linalg.GenericOp) -> Join | None:
-    """Return the op that accumulates the only result, if partial results can be combined by it; else None."""
+    """Return the class of the op by which a `linalg.generic` accumulates its only result, if partial results can be
+    combined by it; else None."""
     block = op.body.block
     end = block.last_op
     if len(op.outputs) != 1 or not isinstance(end, linalg.YieldOp):

@@ -65,15 +65,16 @@ def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> 
 
 
 def fitting(size: int, accesses: Sequence[MemRefType], most: int) -> int:
-    """Return the largest number of lanes, `most` or a half of it any number of times, into which a dimension of this
-    size can be divided, and with which each of the buffers can be accessed."""
+    """Return the largest of the numbers of lanes `most`, `most` / 2, `most` / 4, ... that divides the size of the
+    dimension, and with which each of the buffers can be accessed."""
     while most > 1 and (size % most or not all(fits(type, most) for type in accesses)):
         most //= 2
     return most
 
 
 def fits(type: MemRefType, lanes: int) -> bool:
-    """Whether all rows are contiguous and start at a multiple of `lanes` elements."""
+    """Whether all rows (along the last dimension) of a buffer of this type are contiguous and start at a multiple of
+    `lanes` elements."""
     strides, offset = layout(type)
     return bool(strides) and strides[-1] == 1 and all(s % lanes == 0 for s in strides[:-1]) and offset % lanes == 0
 

@@ -158,7 +158,8 @@ def weight_only_dense(e: Emitter, op: relay.WeightOnlyDenseOp, operands: Sequenc
 
 
 def weight_only_body(type: Attribute) -> Body:
-    """`acc + x * ((code - zero point) * scale)`, for codes of a type."""
+    """Return the body of a product with quantized weights: `acc + x * ((code - zero point) * scale)` in f32. `type`:
+    the type of the codes; 8-bit unsigned codes are subtracted as integers, others as floats."""
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         x, code, scale, zero, accumulator = args

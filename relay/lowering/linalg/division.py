@@ -20,8 +20,9 @@ def kind_of(op: relay.BinaryOp) -> Kind:
 
 
 class Words:
-    """The operands of a division. Integers of 8 and 16 bits are computed in 32 bits: their quotients equal those of
-    float division, which is exact for them and has vector instructions. (LLVM 22.1 also miscompiles sign tests of
+    """The operands of a division. Integers of 8 and 16 bits are widened to 32 bits, and their quotients are computed by
+    f32 division, whose truncated results are exact for them, and which has vector
+    instructions. (LLVM 22.1 also miscompiles sign tests of
     vectors of 2 bytes for AVX-512.)"""
 
     def __init__(self, e: Emitter, op: relay.BinaryOp, xs: Sequence[SSAValue]):

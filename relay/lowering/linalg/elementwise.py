@@ -86,10 +86,11 @@ class Group:
 
 
 def groups(ops: Sequence[Operation], alone: Callable[[Operation], bool]) -> dict[Operation, Group]:
-    """Return the maximal groups of fusible ops of a block that can each be computed as a whole, by op: joined greedily
-    from producer to consumer.
+    """Return the group of each fusible op of a block. Groups are the largest that can each become one `linalg.generic`,
+    joined greedily from producer to consumer.
 
-    Two groups join unless another op or group lies on a path between them, or one is an op that stays `alone`.
+    Two groups join unless another op or group lies on a path of values between them, or one is an op that stays
+    `alone`.
     """
     order = {op: i for i, op in enumerate(ops)}
     of = {op: Group(op) for op in ops}

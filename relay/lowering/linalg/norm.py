@@ -18,8 +18,8 @@ Norm = relay.LayerNormOp | relay.RmsNormOp
 
 
 def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
-    """Emit the operands of the normalization: the data; per row its mean (unless it counts as 0) and the reciprocal of
-    its deviation; gamma and beta if they are used."""
+    """Emit the operands of the normalization: the data; for a layer norm the mean of each row (an RMS norm subtracts
+    none); the reciprocal of each row's deviation; and gamma and beta if they are used."""
     assert isinstance(op, Norm)
     if not op.along_last:
         raise Unsupported(place(op), "is along another axis than the last", "run simplify-inference first")

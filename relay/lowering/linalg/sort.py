@@ -56,7 +56,8 @@ def ranks(e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool) -> SS
 
 
 def by_rank(e: Emitter, op: relay.SortingOp, rank: SSAValue, count: int, source: SSAValue | Attribute) -> SSAValue:
-    """Return the first `count` elements in order, or their indices if `source` is an integer type."""
+    """Return the first `count` elements of the sorted axis, given the rank of each element. `source`: the tensor from
+    which the elements are taken, or an integer type, in which their indices are returned instead."""
     dims, axis = list(shape(op.input)), op.along
     dims[axis], width = count, len(dims)
     read = axes(width + 1, *(width if d == axis else d for d in range(width)))

@@ -60,9 +60,9 @@ def write_return(w: FunctionWriter, op: Operation) -> None:
 def carried(
     w: FunctionWriter, head: str, arguments: Sequence[SSAValue], initial: Sequence[SSAValue]
 ) -> Generator[list[str]]:
-    """Begin the basic block `head` of a loop with a phi for each of `arguments`; the list that is yielded takes their
-    values at the end of an iteration. Those are computed in the body, so the lines of the phis are reserved, and filled
-    in last."""
+    """Begin the basic block `head` of a loop with a phi for each of `arguments`. Yield a list, to which the caller
+    adds, for each phi, the value that it takes from the end of an iteration. These values are known only when the body
+    has been written, so the lines of the phis are reserved and filled in last."""
     before, starts = w.label, [w.of(value) for value in initial]
     w.line(f"br label %{head}")
     w.begin(head)

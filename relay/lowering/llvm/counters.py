@@ -24,9 +24,9 @@ DECLARATION = "declare i64 @llvm.readcyclecounter()"
 
 
 def counted(main: FunctionText, kernels: Collection[str], triple: str) -> FunctionText:
-    """Return `main` with code that adds the ticks of each call of one of the `kernels` to an array of counters, and
-    with a pointer to this array as last argument (`NOTES`). Raises Unsupported if `READ` has no row for the
-    architecture of the target triple."""
+    """Return `main` with code that adds the ticks of each call of one of the `kernels` to an array of counters. A
+    pointer to this array becomes the last argument of `main` (`NOTES` describes the array). Raises Unsupported if
+    `READ` has no row for the architecture of the target triple."""
     machine = triple.partition("-")[0]
     if machine not in READ:
         raise Unsupported("profile", f"no counter of {machine} is known", "profile on x86-64 or aarch64")

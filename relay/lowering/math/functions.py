@@ -58,8 +58,9 @@ class Reduced:
 
 
 def reduced(b: Arithmetic, x: SSAValue, e: Attribute, sign: int = 1) -> Reduced:
-    """Return the argument reduction of x for exponential functions. With a sign of -1, return that of -x, with negated
-    r and p, which saves the negation of x; results have the same bits as those for -x."""
+    """Return the argument reduction of x for exponential functions. If `sign` is -1, reduce -x instead, without
+    computing it: the result holds n of -x, but -r and -p in place of r and p. Functions computed from it have the same
+    bits as those of -x."""
     n, word = rounded(b, x, e, sign * float(1 / LN2))
     upper, lower = LONG_LN2 if is_long(e) else SHORT_LN2
     r = b.fused(n, b.number(-sign * lower, e), b.fused(n, b.number(-sign * upper, e), x))
@@ -132,8 +133,8 @@ def exp_below(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def expm1(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """Return `e^x - 1 = 2 (2^(n-1) - 1/2 + 2^(n-1) (e^r - 1))`: half of it is computed first, because 2^n may be too
-    large; it has x's sign."""
+    """Return `e^x - 1 = 2 (2^(n-1) - 1/2 + 2^(n-1) (e^r - 1))`. Half of it is computed first, because 2^n may be too
+    large for the type. The result gets the sign of x, so that zeros keep their sign."""
     low, high = (-50.0, 710.0) if is_long(e) else (-30.0, 89.0)
     parts = reduced(b, at_least(b, e, at_most(b, e, x, high), low), e)
     power = two_to(b, e, parts.n, parts.word, 1)

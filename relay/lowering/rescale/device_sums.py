@@ -56,9 +56,10 @@ class Code:
     """A code as an operand of a sum that is computed in floats: value v, the code minus its zero point, is represented
     by a float close to `(v - start) / steps`. `values`: the possible values; `floats`: the float of each.
 
-    For a code from memory, `clip` is None. For one that the kernel has just clipped, `clip` is the innermost clip, and
-    a multiply-add with `scale` and `offset` yields the float. The clipped integer becomes a float before: by adding it
-    to the bits `base` of a float, or by a conversion if `base` is 0.
+    For a code from memory, `clip` is None. For one that the kernel has just clipped, `clip` is the innermost clip. The
+    integer before that clip becomes a float: by a conversion if `base` is 0, else by adding `base`, so that the sum's
+    bits are those of a float. A saturating multiply-add of this float with `scale` and `offset` yields the float of the
+    code.
     """
 
     floats: Array
@@ -187,7 +188,7 @@ def prove(
 def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) -> Iterator[Array]:
     """Yield triples (first, second, offset) of float32 numbers to try in `rint(fma(u, first, fma(v, second, offset)))`,
     where u and v are the floats of the codes. `first` and `second` differ by a few units in the last place from the
-    exact factors, and `offset` from the number that belongs to them."""
+    exact factors of u and v, and `offset` from the constant term of the sum with the tried factors."""
     near = [np.float32(factor * code.steps) for factor, code in zip(factors, codes, strict=True)]
     for units in TRIED:
         first, second = (

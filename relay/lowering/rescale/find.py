@@ -103,7 +103,8 @@ def numbers_of(op: ApplyScaleOp, calls: CallGraph) -> tuple[Array, Array, list[i
 
 
 def rows_of(sizes: Sequence[int]) -> list[slice]:
-    """Return the rows of each call in concatenated arrays; `sizes`: the number of channels in each call."""
+    """Return the position of each call's channels, as a slice, in an array with the channels of all calls, one call
+    after the other. `sizes`: the number of channels in each call."""
     return [slice(end - size, end) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 

@@ -195,8 +195,9 @@ def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
 
 
 def erase_scales(*ops: Operation) -> None:
-    """Erase rescales that were replaced, with sums of their results, and the ops that computed their multipliers and
-    shifts, if nothing else uses them. Users come before the ops that they use."""
+    """Erase `ops`: rescales that were replaced, and the additions between them. Each op must come before the ops whose
+    results it uses. The arithmetic that computed their operands, such as multipliers and shifts, is erased, too, if
+    nothing else uses it."""
     for op in ops:
         operands = [*op.operands]
         Rewriter.erase_op(op)

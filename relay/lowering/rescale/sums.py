@@ -81,9 +81,10 @@ def _rescale(op: ApplyScaleOp, calls: CallGraph) -> Rescale | None:
 
 
 def _side(op: ApplyScaleOp, sign: int, calls: CallGraph) -> tuple[SSAValue, Side] | None:
-    """Return the code that a rescale in a sum or difference of rescaled codes shifts to the left and scales, and the
-    contribution of each value of the code to the sum, times `sign` (1 or -1). None if the operand of the rescale is not
-    computed from one code, or its values or constants are out of the supported range."""
+    """Return the code from which one operand of a rescaled sum is computed, by an optional left shift and the rescale
+    `op`, and a `Side`: the values of the code, and the term that each contributes to the sum, times `sign` (-1 for the
+    operand that is subtracted, else 1). None if the rescale's input is not computed from one code, or its values or
+    constants are out of the supported range."""
     rescale = _rescale(op, calls)
     shifted = enumerate_codes(op.value)
     if rescale is None or shifted is None:

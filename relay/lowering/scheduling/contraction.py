@@ -21,8 +21,8 @@ from relay.lowering.shaped import at_most, buffer_of, shape_of
 @dataclass(frozen=True)
 class Operand:
     """One operand of a convolution or product: its buffer, whether its elements are extended as unsigned integers, and
-    its zero point. `given`: a scalar zero point that each call of the kernel passes, and `zero_point` is 0 then; only
-    operands of products of two computed matrices can have it."""
+    its zero point. `given`: the zero point as a scalar, if each call of the kernel passes one, which only happens for
+    products of two computed matrices; `zero_point` is then 0."""
 
     value: SSAValue
     unsigned: bool

@@ -1,8 +1,9 @@
 """The constants of the depthwise convolution by dot products: weights, initial accumulators, and tables of offsets.
 
-A block is a register of codes, of 64 or 16 lanes: 64 channels of one pixel, or, for the remaining channels, 32 of
-pixels in two rows, or 16 of pixels in four. So whole registers are used for any number of channels. A block has four
-vectors of accumulators: lane i of 128-bit part p of vector s belongs to lane 16 * p + 4 * s + i of the codes.
+A block is a register of codes, of 64 or 16 lanes. A block of 64 lanes holds 64 channels of one pixel or, for the
+channels that remain, 32 channels of one pixel in each of two output rows, or 16 channels of one pixel in each of four.
+So whole registers are used for any number of channels. A block has four vectors of accumulators: lane i of 128-bit part
+p of vector s belongs to lane 16 * p + 4 * s + i of the codes.
 """
 
 from __future__ import annotations
@@ -169,7 +170,8 @@ class Layout(Borders):
     @property
     def block_bytes(self) -> int:
         """The size in bytes of one block's packed weights: the 8-bit weights, then the additional weights of the taps
-        in `second`. Blocks of output rows that have other taps inside the image have another copy of this size."""
+        in `second`. For output rows with other taps inside the image, the weights are packed once more, in as many
+        bytes."""
         return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * self.width
 
     def record(self, section: Section) -> int:

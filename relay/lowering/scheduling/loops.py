@@ -86,8 +86,8 @@ def in_one_loop(
 
 
 def parts(count: int, size: int) -> list[tuple[int, int, int]]:
-    """Divide `count` elements into parts of `size` and a smaller rest; return (start, number of parts, part size) of
-    the equal parts and of the rest, without those of which there are none."""
+    """Divide `count` elements into parts of `size` and a smaller rest. Return (start, number of parts, part size) for
+    the equal parts and for the rest; the entry of either is left out if it is empty."""
     whole, rest = divmod(count, size)
     every = [(0, whole, size), (whole * size, 1, rest)]
     return [(start, number, each) for start, number, each in every if number and each]

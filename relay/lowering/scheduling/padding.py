@@ -124,7 +124,9 @@ CHUNK = 64
 def copy_codes(
     b: LoopBuilder, source: SSAValue, read: Index, target: SSAValue, write: Index, count: Index, conversion: Conversion
 ) -> None:
-    """Emit a converted copy of `count` bytes: 64 at a time, the last chunk overlapping."""
+    """Emit a copy of `count` codes from `source`, at `read`, to `target`, at `write`, that inverts bits and extends the
+    codes to 16 bits as `conversion` says. Codes are copied in chunks of up to 64; the last chunk may overlap the one
+    before it."""
     flip, extend = conversion
     known = isinstance(count, int) and not isinstance(count, Extent)
     size = next((s for s in (CHUNK, 16) if isinstance(count, int) and s <= count), 1) if known else CHUNK

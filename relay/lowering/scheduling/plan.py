@@ -342,7 +342,8 @@ def extension_of(conv: Convolution) -> Extend:
 
 
 def conversion_of(conv: Convolution, schedule: TileSchedule) -> Conversion:
-    """Return how a copy of the data converts codes."""
+    """Return how a copy of the data converts codes: the number with which each is XORed (-128 flips the sign bit, 0
+    changes nothing), and the op that extends it to 16 bits, or None."""
     return -128 if schedule.sign_flip == "copy" else 0, extension_of(conv) if schedule.widen else None
 
 

@@ -377,9 +377,10 @@ def partial_results(
     results, each `neutral` at first, and return their combination by `in_pairs`. `joined(k, old)` combines the vector
     from element k on with a partial result.
 
-    The order is the same as for a row of known size. A loop combines one vector with each of the partial results. The
-    fewer than `count` vectors that remain are combined with one partial result each or, with `in_first` if the loop
-    ran, all with the first. The last elements, fewer than a vector, are left to the caller.
+    The order is the same as for a row of known size. Each iteration of a loop combines one vector with each of the
+    partial results. Fewer than `count` vectors remain, which are combined with one partial result each; but if
+    `in_first` is true and the loop had an iteration, all of them are combined with the first partial result. The last
+    elements, fewer than a vector, are left to the caller.
     """
     step = count * LANES
     stop, whole = (minus(b, end, remainder(b, end, size)) for size in (step, LANES))

@@ -85,9 +85,9 @@ def match_clamp(block: Block) -> Clamp | None:
 
 
 def bounds_of_float(value: SSAValue) -> tuple[int, int] | None:
-    """Return the bounds of `fptosi(round(min(max(x, low), high)))`, or with `x > low ? x : low` as the maximum, if they
-    are integers of i16; else None. With a maximum, x must not be NaN: packs would narrow the integer that results from
-    NaN otherwise than `trunci`."""
+    """Return the bounds of `fptosi(round(min(max(x, low), high)))`, or of the same with `x > low ? x : low` instead of
+    the maximum, if they are integers of i16; else None. The form with a maximum is accepted only if x cannot be NaN:
+    packs would narrow the integer that a NaN becomes to another code than `trunci` does."""
     rounded = made_by(value, "arith.fptosi")
     if rounded is None:
         return None
@@ -136,7 +136,8 @@ def constant_of(value: SSAValue) -> int | None:
 
 
 def constant_or_code(value: SSAValue, block: Block) -> int | Operation | None:
-    """Return the value of an integer constant, or the op that extends an 8-bit code outside of the block; else None."""
+    """Return the value of an integer constant. If the value is an 8-bit code extended to more bits outside of `block`,
+    return the op that extends it; else None."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name in EXTENDS and owner.parent is not block:
         return owner if owner.operands[0].type == i8 else None
@@ -144,8 +145,9 @@ def constant_or_code(value: SSAValue, block: Block) -> int | Operation | None:
 
 
 def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAValue:
-    """Return a vector of the 64 codes of four vectors of `clamp.value`, in the order in which AVX-512's pack
-    instructions leave them: each 128-bit part has codes of all four vectors."""
+    """Add the zero point of `clamp` to 64 numbers, given as four vectors of 16 i32, and clamp them to 8-bit codes.
+    Return the codes in the order in which AVX-512's pack instructions leave them: each 128-bit part has codes of all
+    four vectors."""
     words = [_call(b, PACK_WORDS, vectors[k : k + 2], i16) for k in (0, 2)]
     if clamp.zero != 0:
         if isinstance(clamp.zero, int):

@@ -173,9 +173,9 @@ def run_of(conv: Convolution) -> int:
 
 
 def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> Packed:
-    """Pack a kernel [o, i, j, c], or [i, j, c], minus its zero point, as [block of outputs][step][output], the last
-    block being smaller. For `pairs`, four steps of an output are contiguous, for `sums` all steps. The differences have
-    9 bits."""
+    """Pack a kernel [o, i, j, c], or [i, j, c] of a depthwise convolution, as [block of outputs][step][output]; the
+    last block is smaller. For `pairs`, four steps of an output are contiguous, for `sums` all steps. The zero point is
+    subtracted from codes; the results are 16-bit numbers, because differences of 8-bit codes have 9 bits."""
     outputs, group = (1, 1) if schedule.sums else (schedule.tile[1], 4 if schedule.pairs else 1)
     codes = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
     matrix = codes.reshape(-1, conv.outputs).T if conv.depthwise else codes.reshape(conv.outputs, -1)
@@ -188,8 +188,8 @@ def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> 
 
 
 class ScalarProductsEmitter:
-    """Emits one convolution with its epilogue. `padding`: if the data is a padded copy, of which only a band is copied
-    at a time, that copy; None if the data is read from memory."""
+    """Emits one convolution with its epilogue. `padding`: a padded copy of the data that the emitter writes itself, one
+    band of rows at a time (see `ScalarProductsSchedule`); None if the data is read as it is."""
 
     def __init__(
         self,
@@ -377,8 +377,8 @@ class ScalarProductsEmitter:
         return b.add(arith.AddiOp(total, b.add(arith.MuliOp(code, factor)).result)).result
 
     def halves(self, buffer: SSAValue, at: Index, extend: type[ExtSIOp] | type[ExtUIOp]) -> list[SSAValue]:
-        """Load four codes, extended to 16 bits, as two words of two: the first and the third, the second and the
-        fourth."""
+        """Load four codes and extend them to 16 bits. Return two 32-bit words of two codes each: the first word has the
+        first and the third code, the second word the second and the fourth."""
         b, name = self.b, "llvm.arm.sxtb16" if extend is ExtSIOp else "llvm.arm.uxtb16"
         word = b.lane(b.bitcast(b.vector_load(buffer, [at], 4), i32, 1), 0)
         turned = b.intrinsic("llvm.fshr.i32", [word, word, b.constant(8, i32)], i32)

@@ -72,8 +72,8 @@ def seen_keys(block: Block, given: GivenConstants) -> SeenKeys | None:
 
 
 def compared(op: linalg.GenericOp, given: GivenConstants) -> tuple[SSAValue, int] | None:
-    """Match an op that compares the numbers of keys, a constant n, n + 1, n + 2, ..., with a position, an argument of
-    the kernel. Return the position, and the number that is to be added to it to get the number of keys for which the
+    """Match an op that compares two arguments of the kernel: a constant vector n, n + 1, n + 2, ..., which numbers the
+    keys, and a position. Return the position, and the number to add to it to get the number of keys for which the
     comparison holds; None for other ops."""
     block = op.body.block
     found, end = block.first_op, block.last_op
@@ -160,7 +160,7 @@ def weightless(powers: linalg.GenericOp, low: float) -> bool:
 def axes_of(first: linalg.GenericOp, sums: Sequence[Operation]) -> dict[SSAValue, list[int]] | None:
     """Return, for each buffer of an attention that has axes over the keys, those axes. They are found by following uses
     from the mask, a vector over the keys that the comparison `first` computes. None if one of the kernel's results has
-    such an axis, if an op other than `sums` reduces along one, or if an op is not understood."""
+    such an axis, if an op that is not among the reductions `sums` reduces along one, or if an op is not understood."""
     found: dict[SSAValue, list[int]] = {first.outputs[0]: [0]}
     waiting = [first.outputs[0]]
     while waiting:

@@ -55,8 +55,8 @@ def cycles(mark: Attribute, costs: CpuCosts) -> int:
 
 
 def of_reading(costs: CpuCosts, values: Sequence[SSAValue]) -> int:
-    """Return the extra cycles for one core to read the buffers among these values, half of which other cores wrote;
-    constants are not counted."""
+    """Return the extra cycles for one core to read the buffers among these values, if other cores wrote half of their
+    bytes; constants are not counted."""
     buffers = [value for value in values if is_buffer(value.type) and not isinstance(value.owner, ToBufferOp)]
     return round(sum(map(size_of, buffers)) / 2 / costs.small_remote_bandwidth)
 

@@ -1,9 +1,10 @@
 """Elementwise operations that read tables: first the entries, into a row of scratch memory, then the arithmetic in
 vectors.
 
-Entries are read one by one, because gathers are no faster than the same number of loads. Only where the target permutes
-128 bytes, 64 entries of 32 bits are read at once, as four tables of bytes. The arithmetic on the entries, for example
-rescaling, is many times as fast in vectors, and the row of entries stays in the first-level cache.
+Entries are read one by one, because gathers are no faster than the same number of loads. If the target has an
+instruction that permutes 128 bytes, 64 entries of 32 bits are read at once, as four tables of bytes. The arithmetic on
+the entries, for example rescaling, is many times as fast in vectors, and the row of entries stays in the first-level
+cache.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ def needed(loads: Sequence[Operation]) -> set[Operation]:
 
 
 def part(block: Block, more: Sequence[SSAValue], ops: Sequence[Operation], results: Sequence[SSAValue]) -> Block:
-    """Return a block of copies of some operations, whose arguments are those of the block followed by `more`."""
+    """Return a block of copies of the ops `ops`, which yields `results`. Its arguments correspond to those of `block`,
+    followed by the values `more`."""
     old = [*block.args, *more]
     new = Block(arg_types=[value.type for value in old])
     values: dict[SSAValue, SSAValue] = dict(zip(old, new.args, strict=True))

@@ -130,7 +130,7 @@ class Strategy(ABC, Generic[S]):
 
     @abstractmethod
     def decide(self, kernel: Kernel, pick: Picks) -> S:
-        """Return the best decisions for the target, unless `pick` has others."""
+        """Return the decisions for the target: the values that `pick` prescribes, and the best ones for all others."""
 
     def pads(self, schedule: S) -> Sequence[SSAValue]:
         """Return the padded copies that need not be written, because the strategy pads them itself or needs no

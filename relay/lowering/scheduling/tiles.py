@@ -1,8 +1,9 @@
 """The sizes of a contraction's register tiles, chosen by a small cost model in cycles of one core.
 
-A tile is `pixels` x `vectors` of 16 accumulators. Each step of the reduction multiplies all of them, loads the vectors
-of weights and one broadcast per pixel. The model covers the limits of such a step on a core with two multipliers and
-two loads per cycle, and the latency of the accumulators, which narrow tiles wait for. It only has to rank tiles.
+A tile is `pixels` x `vectors` of 16 accumulators. Each step of the reduction adds a product to each of them, and loads
+the vectors of weights and one broadcast per pixel. The model covers the limits of such a step on a core with two
+multipliers and two loads per cycle, and the latency of the accumulators, which narrow tiles wait for. It only has to
+rank tiles.
 """
 
 from __future__ import annotations

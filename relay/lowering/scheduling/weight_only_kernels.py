@@ -149,7 +149,8 @@ class WeightOnlyEmitter:
             tile(whole, 1, rest)
 
     def vector(self, first: Index, number: int) -> Index:
-        """Return the number, among all vectors of channels, of vector `number` of the tile that starts at `first`."""
+        """Return the number of a vector of channels among all of them. In the tile that starts at vector `first`, it is
+        vector `number`."""
         return self.b.plus(first, number * self.apart)
 
     def of_block(self, first: Index, vectors: int, block: Index) -> list[Index]:
@@ -185,7 +186,8 @@ class WeightOnlyEmitter:
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
         """Emit the products of the data with the codes of weight block `block` (weights that share a scale), and return
-        their sums, not yet scaled, [row, vector]: of `rows` rows from `row` on, and vectors of 16 channels."""
+        their sums, not yet scaled, as [row, vector]: those of `rows` rows from `row` on, and of `vectors` vectors of 16
+        channels from vector number `first` on."""
         b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
         words = self.block // self.per
         with b.loop(0, words, carried=[zero] * (rows * vectors)) as (word, steps):
@@ -226,9 +228,9 @@ class WeightOnlyEmitter:
         return self.loaded(self.words, places, words * self.schedule.tile[1])
 
     def loaded(self, constants: SSAValue, places: Sequence[Index], ahead: int) -> list[SSAValue]:
-        """Load the vectors of `constants` that start at the offsets `places`, and prefetch those that lie a certain
-        number of vectors after each: `ahead`, or `self.schedule.ahead` if the data is a single row, for which the
-        vectors of a tile are not neighbours in memory (`self.apart` > 1)."""
+        """Load the vectors of `constants` at the offsets `places`, and prefetch, for each of them, the one `ahead`
+        vectors after it. If `self.apart` > 1 (the data is a single row, and the vectors of a tile are not neighbours in
+        memory), the distance is `self.schedule.ahead` vectors instead."""
         b, ahead = self.b, self.schedule.ahead if self.apart > 1 else ahead
         found = [b.vector_load(constants, [place], LANES) for place in places]
         for place in places:
@@ -355,8 +357,9 @@ class CodesEmitter(WeightOnlyEmitter):
 
     def coded(self, row: Index, block: Index) -> None:
         """Quantize a block of a row of data to codes of one or more bytes (`parts`), with a scale that maps the largest
-        magnitude to 127 * 256^(parts - 1). Store the bytes of each code separately, its scale, and the sums of the
-        bytes times minus the weights' zero point."""
+        magnitude to 127 * 256^(parts - 1). Store the bytes of the codes (first the lowest byte of all codes, then the
+        next), the scale of the block, and for each byte position the sum of the bytes times minus the weights' zero
+        point."""
         b, full = self.b, 127 << 8 * (self.parts - 1)
         places = range(0, self.block, LANES)
         start, word = b.times(block, self.block), b.times(block, self.parts * self.each)

@@ -2,8 +2,8 @@
 once.
 
 Where a window overlaps the border, only the elements inside are read: rows and columns of results are divided into
-spans for whose windows the same elements are inside the image. So no padded copy is written, and the order of sums is
-kept.
+spans, within which all windows have the same taps inside the image. So no padded copy is written, and the order of sums
+is kept.
 """
 
 from __future__ import annotations
@@ -129,14 +129,16 @@ def windows_of(fill: linalg.FillOp) -> Windows | None:
 
 
 def reads_pixels(epilogue: linalg.GenericOp, sums: SSAValue) -> bool:
-    """Whether the epilogue reads another tensor of the result's size. Such a tensor may share memory with the result;
-    where two vectors of channels overlap, the second one would then read elements that are overwritten already."""
+    """Whether the epilogue reads another tensor of the result's size. Such a tensor may share memory with the result.
+    If the number of channels is not a multiple of a vector, the last vector overlaps the one before, and its epilogue
+    would read elements that are overwritten already."""
     sizes = [prod(shape_of(value)) for value in epilogue.inputs if value is not sums and is_buffer(value.type)]
     return prod(shape_of(sums)) in sizes
 
 
 def widens(op: linalg.GenericOp) -> bool:
-    """Whether the operation only widens codes, for sums that can read the codes unwidened."""
+    """Whether the operation only widens 8-bit codes, and its only reader is a reduction that can read the codes
+    themselves and widen them, so that the operation need not be emitted."""
     if widening(op) is None:
         return False
     users = [use.operation for use in op.outputs[0].uses if use.operation is not op]
@@ -168,8 +170,8 @@ def match_join(op: linalg.GenericOp) -> tuple[type[Operation], type[Operation] |
 
 
 def runs_of(found: Windows, padding: Padding | None) -> tuple[Sequence[Span], ...]:
-    """Return the spans of rows and of columns for whose windows the same elements are inside the image; an empty tuple
-    if there are too many spans, or if the padding is not neutral for the op."""
+    """Return the spans of rows and the spans of columns of the result; all windows of a span have the same taps inside
+    the image. Return an empty tuple if there are too many spans, or if the padding is not neutral for the op."""
     (rows, columns), low = found.shape[1:3], (0, 0)
     if padding is not None:
         constant = padding.value.owner

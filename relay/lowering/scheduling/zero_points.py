@@ -29,7 +29,7 @@ def times(b: LoopBuilder, x: Number, y: Number) -> Number:
 
 
 def spread(b: LoopBuilder, number: Number, lanes: int) -> SSAValue:
-    """Return the number, wrapped to 32 bits, in every lane."""
+    """Return a vector of `lanes` lanes, each of which is the number, wrapped to 32 bits."""
     if isinstance(number, int):
         return vector_constant(b, wrapped(number), i32, lanes)
     return b.broadcast(number, lanes)

@@ -43,8 +43,8 @@ class Runner:
         return not self.note
 
     def round(self, seconds: float) -> None:
-        """Have the runtime's process call the model for this many seconds, and append the times that it answers to
-        `rounds`."""
+        """Have the runtime's process call the model for this many seconds, and append its answer, the measured times,
+        to `rounds`."""
         assert self.process.stdin is not None
         print(seconds, file=self.process.stdin, flush=True)
         self.rounds.append(self.answer())

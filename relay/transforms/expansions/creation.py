@@ -1,5 +1,5 @@
-"""Expansions of ops that create tensors: ranges and fills become constants, one-hot codes and masks comparisons with
-constants, and cumulative ops sums or products with shifted copies of the tensor."""
+"""Expansions of ops that create tensors: ranges and fills become constants, one-hot codes and masks become comparisons
+with constants, and cumulative ops become sums or products with shifted copies of the tensor."""
 
 from __future__ import annotations
 

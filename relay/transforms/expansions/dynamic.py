@@ -1,4 +1,5 @@
-"""Expansions of ops with properties given by operands, once these are constant."""
+"""Expansions of `relay.dyn` ops, some of whose properties are given by operands, to ops with fixed properties, once
+these operands are constant."""
 
 from __future__ import annotations
 

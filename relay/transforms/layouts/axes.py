@@ -108,8 +108,8 @@ def reduced(op: relay.ReduceOp | qnn.MeanOp, layout: Layout) -> Layout | None:
 
 
 def whole(dims: Sequence[int], layout: Layout) -> bool:
-    """Whether the layout is not split, or `dims` has the full size of the split-off part, or both parts of the split
-    axis have size 1."""
+    """Whether a tensor of the shape `dims` can have the layout. If the layout splits an axis, the inner part must have
+    its full size (`layout.factor`), or both parts the size 1."""
     if not layout.split:
         return True
     outer, inner = dims[layout.index(layout.split)], dims[layout.index(layout.split.lower())]

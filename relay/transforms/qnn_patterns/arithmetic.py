@@ -49,8 +49,9 @@ def everywhere(new: Expansion, x: SSAValue, result: SSAValue) -> SSAValue:
 def sum_(new: Expansion, op: qnn.AddOp | qnn.SubtractOp) -> SSAValue:
     """qnn.add, qnn.subtract %a, %b  =>  cast(clip(rescale(rescale(a' << L) +- rescale(b' << L)) + zero point))
 
-    The rounding `ort`: cast(clip(rint(fma(%a, a, fma(%b, b, c))))), with the factors a, b, c of `qnn.add`. Broadcasts
-    come before the rescaling, so that `expand-apply-scale` can treat the sum of two codes as one rescale.
+    The rounding `ort`: cast(clip(rint(fma(%a, a, fma(%b, b, c))))), with the factors a, b, c of `qnn.add`. In the other
+    form, a' and b' are the codes minus their zero points, and L is `left_shift`. Broadcasts come before the rescaling,
+    so that `expand-apply-scale` can treat the sum of two codes as one rescale.
     """
     if isinstance(op, qnn.AddOp) and op.rounding.data == "ort":
         return fused_sum(new, op)

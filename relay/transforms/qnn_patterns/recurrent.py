@@ -32,7 +32,7 @@ def sat16(new: Expansion, x: SSAValue) -> SSAValue:
 
 
 def shifted_product(new: Expansion, a: SSAValue, b: SSAValue, amount: int) -> SSAValue:
-    """`RDBPOT(a * b, amount)` of i16 operands, in i32."""
+    """The product `a * b` of i16 operands, in i32, divided by 2^`amount` and rounded, halves away from zero."""
     product = new.value(relay.MultiplyOp, new.cast(a, i32), new.cast(b, i32))
     return new.value(relay.RoundingRightShiftOp, product, new.constant(amount, np.int32))
 

@@ -109,8 +109,8 @@ def table_softmax(new: Expansion, op: qnn.TableSoftmaxOp) -> SSAValue:
 
 
 def tables_of_lengths(module: ModuleOp, length: int) -> dict[bytes, Callable[[int], Array]]:
-    """A mapping from the bytes of each table that `TableSoftmax` makes for rows of `length` to a function that makes
-    the table for any length."""
+    """The tables of exponentials that `TableSoftmax` makes for rows of `length`: a mapping from the bytes of each table
+    to a function that makes the table of the same op for rows of another length."""
     found = dict[bytes, Callable[[int], Array]]()
     for op in module.walk():
         if isinstance(op, qnn.TableSoftmaxOp) and shape(op.input)[-1] == length:

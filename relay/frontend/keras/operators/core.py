@@ -45,8 +45,8 @@ def identity(importer: Importer, node: Layer) -> SSAValue:
 
 @layer("SpectralNormalization")
 def spectral_normalization(importer: Importer, node: Layer) -> SSAValue:
-    """Import a layer whose kernel training divides by its norm: the layer with the stored kernel, and its result in the
-    element type of the input."""
+    """Import SpectralNormalization, which wraps a layer and divides its kernel by a norm in training only: the wrapped
+    layer with the kernel as stored, and its result cast to the element type of the input."""
     x = node.value()
     found = output(importer, wrapped(node, "layer", "layer", x))
     return importer.cast(found, importer.element(x))

@@ -142,8 +142,8 @@ def dot(importer: Importer, node: Layer) -> SSAValue:
 
 @op(*_REDUCED)
 def reduction(importer: Importer, node: Layer) -> SSAValue:
-    """Import a reduction: means are computed in floats, any and all on booleans; sums and products of integers in at
-    least 32 bits."""
+    """Import a reduction: means are computed in floats, `any` and `all` on booleans; sums and products of integers in
+    at least 32 bits."""
     x, name = node.x, node.operation
     x = importer.real(x) if name == "Mean" else truths(importer, x) if name in ("Any", "All") else x
     if node.entry("dtype") is not None:

@@ -37,7 +37,8 @@ def _spatial(importer: Importer, node: Layer, value: SSAValue) -> list[int]:
 
 
 def _window(importer: Importer, node: Layer, x: SSAValue, cells: Sequence[int], pools: bool = False) -> Window:
-    """The window of a kernel with this many cells; a pool's strides are the pool size unless they are given."""
+    """The strides, dilations and padding of a window with this many cells along each axis. `pools`: the strides are the
+    window's sizes unless the layer states some."""
     axes = _spatial(importer, node, x)
     cells, count = cells[: len(axes)], len(axes)
     whole = pools and node.entry("strides") is None

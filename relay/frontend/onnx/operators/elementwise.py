@@ -132,7 +132,8 @@ def clip(importer: Importer, node: Node) -> SSAValue:
 
 @op("PRelu")
 def prelu(importer: Importer, node: Node) -> SSAValue:
-    """Import PRelu; a slope per channel becomes one op, any other is expanded."""
+    """Import PRelu: of floats with one slope for each index of a single axis, as `relay.nn.prelu`; any other, by the
+    formula `x if x > 0 else slope * x`."""
     x, slope = node.input(0), node.input(1)
     dims = importer.shape(slope)
     rank = node.rank(0)

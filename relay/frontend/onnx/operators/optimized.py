@@ -108,8 +108,9 @@ def skip_norm(importer: Importer, node: Node) -> list[SSAValue]:
 
 @op("EmbedLayerNormalization", domain=MICROSOFT)
 def embedding(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import EmbedLayerNormalization: the normalized sum of word, position and segment embeddings; the lengths
-    according to the mask; and the sum."""
+    """Import EmbedLayerNormalization. It has three results: the normalized sum of word, position and segment
+    embeddings; the length of each sequence, which is the sum of its mask (0 without a mask); and the sum before
+    normalization."""
     words, mask = node.static(0), node.optional(7)
     positions = node.optional(8)
     if positions is None:
@@ -143,8 +144,9 @@ def _valid_keys(importer: Importer, bounds: SSAValue, keys: int) -> SSAValue:
 
 
 def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAValue, mask: int, bias: int) -> SSAValue:
-    """`softmax(q @ k.T * scale + mask) @ v` of each head, with the heads' results concatenated along the last axis. The
-    inputs with the indices `mask` (of valid keys, of pairs, or of where sequences end) and `bias` are optional."""
+    """`softmax(q @ k.T * scale + mask) @ v` of each head, with the heads' results concatenated along the last axis.
+    `mask` and `bias` are the indices of optional inputs. The mask has a flag for each key or for each pair of query and
+    key, or the ends (and perhaps the starts) of the valid keys of each sequence."""
     batch, _, _, size = importer.shape(q)
     added: SSAValue | None = node.optional(bias)
     if (given := node.optional(mask)) is not None:

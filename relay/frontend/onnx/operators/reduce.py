@@ -43,7 +43,8 @@ def reduce(importer: Importer, node: Node) -> SSAValue:
 
 
 def _reduction(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """The reduction of `value`, the operator's input 0, which may have been cast."""
+    """Import a reduction: reduce `value`, the operator's input 0 or a copy of it in another element type, over the axes
+    that the node names, by default all."""
     given, rank = node.listed("axes", 1), node.rank(0)
     if not given:
         if node.flag("noop_with_empty_axes"):

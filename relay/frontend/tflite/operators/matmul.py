@@ -36,7 +36,8 @@ def batch_matmul(importer: Importer, node: Node) -> list[SSAValue]:
 def _hybrid(importer: Importer, node: Node) -> SSAValue:
     """A hybrid product, `float(sum) * (row's scale * y's scale)`: each row of x is quantised at run time.
 
-    LiteRT's kernel uses the scales of wrong rows if two leading dimensions are more than 1.
+    If two leading dimensions are more than 1, LiteRT's kernel uses scales of wrong rows, and its results differ from
+    relay's.
     """
     lhs, rhs = node.input(0), node.input(1)
     found = node.codes(rhs)

@@ -16,7 +16,8 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 
 def emitted(importer: Importer, node: Node, op: type[TensorOp], properties: dict[str, Attribute]) -> list[SSAValue]:
-    """The op on both inputs, which must have one type."""
+    """Append an op of class `op` on both inputs of the node, and return its result. Raises Unsupported if the inputs
+    have different types."""
     lhs, rhs = node.input(0), node.input(1)
     if lhs.type != rhs.type:
         raise node.refuse_types(lhs, rhs)

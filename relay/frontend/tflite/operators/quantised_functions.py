@@ -149,8 +149,8 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("SUM", types=ALL_CODES)
 def total(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import quantized SUM: a MEAN without the division. LiteRT's reference kernel is only correct for uint8, since it
-    reads all types as uint8."""
+    """Import quantized SUM: a MEAN without the division. LiteRT's reference kernel reads all types as uint8; its
+    results for int8 and int16 are wrong and not reproduced."""
     source, target, properties = scales_of(node)
     shape = node.input(0).shape
     axes = node.axes(node.input(1), len(shape))

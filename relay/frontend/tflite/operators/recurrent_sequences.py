@@ -49,7 +49,8 @@ def both_ways(importer: Importer, node: Node) -> list[SSAValue]:
     """Import BIDIRECTIONAL_SEQUENCE_LSTM: a forward and a backward layer, whose results are concatenated if
     `merge_outputs` is set.
 
-    LiteRT writes merged results to wrong positions if gates are coupled and the batch is the leading axis.
+    If gates are coupled and the batch is the leading axis, LiteRT writes merged results to wrong positions, and they
+    differ from relay's.
     """
     floats(node, node.input(0))
     if any(node.optional(number) is not None for number in range(39, 48)):

@@ -91,9 +91,9 @@ _NUMBERS = {"zeros": 0.0, "zero": 0.0, "ones": 1.0, "empty": 0.0}
         for kind, like in (("", ""), ("", "_like"), ("new_", ""))),
       "scalar_tensor", "fill", "zero")  # fmt: skip
 def full(importer: Importer, node: Node) -> SSAValue:
-    """Import full and the like: a tensor filled with one number. Its element type is the requested one, or else that of
-    the argument `self`. If both are missing, it is the number's own type for `full`, or if the number is a tensor;
-    otherwise float32."""
+    """Import full and the like: a tensor filled with one number. Its element type is the requested one, else that of
+    the argument `self`. If neither is given, it is the type that PyTorch gives the number if the operator is `full` or
+    the number is a tensor, else float32."""
     name, own, dtype = name_of(node).removesuffix("_like").removeprefix("new_"), node.optional("self"), node.dtype()
     sizes = node.sizes("size") if own is None or node.has("size") else importer.lengths(own)
     named = next((each for each in ("value", "s") if node.has(each)), "fill_value")

@@ -81,7 +81,8 @@ def _placed(importer: Importer, node: Node, indices: Sequence[SSAValue | None]) 
 
 @aten("index", "_unsafe_index")
 def index(importer: Importer, node: Node) -> SSAValue:
-    """Import index: as in numpy, index axes replace adjacent indexed axes, and otherwise come first."""
+    """Import index. As in numpy, the axes of the indices replace the indexed axes if these are adjacent; otherwise they
+    are the first axes of the result."""
     x, indices = node.value("self"), _indices(importer, node)
     tensors = [(axis, each) for axis, each in enumerate(indices) if each is not None]
     if len(tensors) == 1:

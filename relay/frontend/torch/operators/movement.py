@@ -172,7 +172,8 @@ _PADDINGS: dict[str, Mode] = {"reflect": "reflect", "replicate": "edge", "circul
 @aten("pad", "constant_pad_nd",
       *(f"{kind}_pad{count}d" for kind in ("reflection", "replication") for count in (1, 2, 3)))  # fmt: skip
 def pad(importer: Importer, node: Node) -> SSAValue:
-    """Import paddings; negative widths crop; the file lists the widths from the last axis on."""
+    """Import paddings; negative widths crop. The file lists the widths (before, after) of the last axis first, then
+    those of the axis before it, and so on."""
     mode = {"refl": "reflect", "repl": "replicate"}.get(name_of(node)[:4]) or node.one_of(
         "mode", ["constant", *_PADDINGS]
     )

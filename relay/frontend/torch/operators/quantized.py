@@ -137,8 +137,8 @@ def choose(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _blocks(node: Node) -> tuple[list[int], list[int], list[int]]:
-    """The data's shape with each axis split into blocks and elements of a block; the shape with one element per block;
-    and the axes of the elements."""
+    """Return three lists: the data's sizes with each axis split in two, the number of blocks and the size of a block;
+    the same with 1 for the size of a block, the shape of the scales; and the positions of the axes within a block."""
     dims = node.static("input")
     sizes = [own if size == -1 else size for own, size in zip(dims, node.integers("block_size"), strict=True)]
     if any(own % size for own, size in zip(dims, sizes, strict=True)):

@@ -41,7 +41,7 @@ def _summand(importer: Importer, node: Node) -> SSAValue:
 
 @aten("sum", "prod", "mean", "any", "all", "amax", "amin", "max.default", "min.default")
 def reduction(importer: Importer, node: Node) -> SSAValue:
-    """Import a reduction; any and all of 8-bit integers have 8-bit integer results."""
+    """Import a reduction; `any` and `all` of uint8 tensors have uint8 results."""
     x, name = node.value("self"), name_of(node)
     if name in ("any", "all"):
         found = _reduced(importer, node, _REDUCED[name], truths(importer, x))

@@ -91,7 +91,8 @@ class Tile:
 @dataclass
 class Barrier:
     """A barrier for `count` arrivals, with the arrivals, bytes and tiles of its current phase. `made`: the thread that
-    created the barrier, and that thread's epoch at the time."""
+    created the barrier, and that thread's epoch at the time, the number of fences by which it has made writes
+    visible."""
 
     count: int
     made: tuple[int, int]
@@ -243,8 +244,8 @@ class BulkCopies:
         return True
 
     def finished(self, chunks: Array, thread: int) -> None:
-        """Record that a product, which read these chunks of shared memory, is complete, and that the four warps from
-        the one of `thread` on know it since they waited for it."""
+        """Record that a product that read these chunks of shared memory is complete, and that the four warps of its
+        group know this, because they have waited for it. `thread`: the first thread of the group."""
         self.read[chunks] = np.maximum(self.read[chunks], self.passed[thread])
         warps = slice(thread // WARP, thread // WARP + WARPS)
         self.readers[chunks, warps] = self.clocks[warps]

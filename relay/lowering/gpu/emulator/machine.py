@@ -63,7 +63,8 @@ class Emulator:
         maps: Mapping[int, Mapped] | None = None,
     ) -> None:
         """Execute all threads of a launch; buffers are arrays of bytes aligned to 64, `shared` the bytes of each
-        block's shared memory. `maps`: the matrices of the buffers that are tensor maps, by number.
+        block's shared memory. `maps`: for those of `buffers` that are tensor maps, the matrices that they
+        describe, by the buffer's index.
 
         Raises KernelFault for a wrong access, for threads that wait at different places, and for reading shared memory
         before it is written; InvalidArgument for an unknown kernel.

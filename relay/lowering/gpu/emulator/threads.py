@@ -227,7 +227,7 @@ the launcher gets."""
 
 
 def pointers(table: str, names: Sequence[str]) -> list[str]:
-    """Return the loads of the pointers in a table."""
+    """Return lines of LLVM IR that load the pointers in the table `%table`, in the order of `names`, as `%NAME`."""
     places = [f"  %{name}.at = getelementptr ptr, ptr %{table}, i64 {n}" for n, name in enumerate(names)]
     return places + [f"  %{name} = load ptr, ptr %{name}.at" for name in names]
 

@@ -98,7 +98,7 @@ class Warpgroups:
     def notify(self, place: int, thread: int) -> int:
         """Handle a call from a kernel. If `place` is positive, it is the number, from 1, of an inline assembly at which
         the group with first thread `thread` has arrived; 0: the block is at its end; -1: no warp can continue. Return
-        0, 2 if a warp must wait, or 1 for an error, which is stored in `error`."""
+        2 if a warp must wait, 1 for an error, which is stored in `error`, and 0 otherwise."""
         try:
             if place > 0:
                 return 0 if self.execute(self.places[place - 1], thread) else WAITS

@@ -89,15 +89,15 @@ class OneAttention(Strategy[AttentionSchedule]):
 
     @property
     def all_keys(self) -> int:
-        """The size of a tile that contains all keys of the attention, rounded up to a multiple of `WIDTH`, the
-        neighbours that a lane holds."""
+        """The number of keys of the attention, rounded up to a multiple of `WIDTH` (the keys whose scores the four
+        lanes of a quad hold together): the size of a tile that contains all keys."""
         return whole(self.parts.scores.product.columns)
 
     @property
     def fewest(self) -> int:
         """The number of keys of a tile must be a multiple of this number, unless the tile has all keys. It is the
         number of keys that one step of the product of softmax weights and values sums over, but at least `WIDTH`, the
-        neighbours that a lane holds."""
+        keys whose scores the four lanes of a quad hold together."""
         return max(Tile.depth // self.parts.values.product.format.data, WIDTH)
 
     def best_tile(self, costs: GpuCosts) -> int:
@@ -139,8 +139,8 @@ class OneAttention(Strategy[AttentionSchedule]):
 
 
 def whole(columns: int) -> int:
-    """Return the number of columns, rounded up to a multiple of `WIDTH`, the number of keys whose scores the four lanes
-    of a quad hold together."""
+    """Return `columns` (a number of keys, or of channels of the values) rounded up to a multiple of `WIDTH`, the number
+    of keys whose scores the four lanes of a quad hold together."""
     return -(-columns // WIDTH) * WIDTH
 
 

@@ -95,7 +95,8 @@ def tile_of(shape: tuple[int, int], bytes: int) -> Tile:
 
 
 def cost_of(pair: Pair, tile: Tile, bytes: int, kernel: Kernel) -> float:
-    """Return the approximate clock cycles of all products, in such tiles with rows of `bytes` bytes."""
+    """Return the approximate clock cycles of all products of `pair`, computed in tiles like `tile`; `bytes`: the bytes
+    of a row of a factor, which is the depth."""
     rows = pair.count * -(-pair.product.rows // tile.rows) * tile.rows
     return tile.cost(rows, pair.product.columns, bytes, 1, kernel.target.costs)
 

@@ -156,10 +156,10 @@ class PointsSum:
 
 def sum_of_points(nest: Nest, producers: Mapping[SSAValue, Producer]) -> PointsSum | None:
     """Return the only reduction of a nest, with a dimension of its results along which one thread can compute several
-    results and read one of the inputs only once. Of the dimensions larger than 1 on which some input does not depend,
-    the innermost of the results excepted, this is the last. Return None if there is no such dimension, if there are
-    several reductions, or if a nest that uses the sums does not read them at the indices at which it writes its own
-    results."""
+    results and read one of the inputs only once. Some input does not depend on this dimension; it is larger than 1, and
+    not the innermost of the results. If there are several such dimensions, the last one is chosen. Return None if there
+    is no such dimension, if there are several reductions, or if a nest that uses the sums does not read them at the
+    indices at which it writes its own results."""
     sums = [each for each in inlined(nest, producers) if each.reduction]
     if len(sums) != 1 or len(sums[0].op.outputs) != 1:
         return None

@@ -210,8 +210,9 @@ def attention_of(kernel: Kernel, first: linalg.GenericOp, chain: Chain, op: lina
 
 
 class KeptRows(PointEmitter):
-    """Emits reads of elements, where those of the softmax weights are read from the block's shared memory. This has the
-    rows of weights of the queries that the block computes; those of the thread's team begin with query `first`."""
+    """Emits reads of elements: softmax weights are read from the block's shared memory, all other elements as in the
+    base class. The shared memory has a row of weights for each query that the block computes. The first query of the
+    thread's team is `first`, and its row is number `start`."""
 
     def __init__(self, b: LoopBuilder, producers: Mapping[SSAValue, Producer], parts: RowAttention, rows: int):
         super().__init__(b, producers)
