@@ -88,6 +88,20 @@ def check_signature(function: func.FuncOp) -> None:
                 raise Unsupported(f"function {function.sym_name.data}", f"{what} {type}, which is no tensor", hint)
 
 
+def is_temporary(value: SSAValue) -> bool:
+    """Whether the buffer of a tensor holds nothing that is read after the tensor's only use: it is not the buffer of an
+    argument or a constant, nor a part of a buffer with other users."""
+    match value.owner:
+        case Block() | arith.ConstantOp():
+            return False
+        case (tensor.CollapseShapeOp(src=source) | tensor.ExpandShapeOp(src=source)) | tensor.ExtractSliceOp(
+            source=source
+        ):
+            return value.has_one_use() and is_temporary(source)
+        case _:
+            return value.has_one_use()
+
+
 def buffer_type(type: Attribute) -> Attribute:
     """Return `memref<4xf32>` for `tensor<4xf32>`, and any other type unchanged."""
     return buffer_for(type) if is_tensor(type) else type
@@ -294,11 +308,17 @@ class FunctionBufferizer:
             return self.fresh(result)
         if isinstance(owner, linalg.FillOp) and value not in self.buffers:
             return self.filled(owner.inputs[0], result)
-        if value.has_one_use() and not isinstance(value, BlockArgument) and result not in self.destination:
-            return self.buffers[value]
-        buffer = self.fresh(result)
-        self.copy(self.buffers[value], buffer)
-        return buffer
+        return self.updated(value, result)
+
+    def updated(self, value: SSAValue, result: SSAValue) -> SSAValue:
+        """Return a buffer for the result of an op that changes elements of `value`: the buffer of `value` if it may be
+        overwritten, else a copy of it."""
+        buffer = self.buffers[value]
+        if is_temporary(value) and self.destination.get(result, buffer) is buffer:
+            return buffer
+        new = self.fresh(result)
+        self.copy(buffer, new)
+        return new
 
     def convert_generic(self, op: linalg.GenericOp) -> None:
         outputs = [self.init(v, r) for v, r in zip(op.outputs, op.results, strict=True)]
@@ -336,13 +356,8 @@ class FunctionBufferizer:
         self.buffers[op.result] = buffer
 
     def convert_insert(self, op: tensor.InsertSliceOp) -> None:
-        if isinstance(op.dest.owner, tensor.EmptyOp):
-            buffer = self.fresh(op.result)
-        elif op.dest.has_one_use() and not isinstance(op.dest, BlockArgument):
-            buffer = self.buffers[op.dest]
-        else:
-            buffer = self.fresh(op.result)
-            self.copy(self.buffers[op.dest], buffer)
+        empty = isinstance(op.dest.owner, tensor.EmptyOp)
+        buffer = self.fresh(op.result) if empty else self.updated(op.dest, op.result)
         self.copy(self.held(op.source), self.view(buffer, op))
         self.buffers[op.result] = buffer
 

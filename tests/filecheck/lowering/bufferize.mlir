@@ -167,3 +167,54 @@ func.func @buffers(%x: memref<4xi8>, %y: memref<4xi8>) {
   }
   func.return
 }
+
+// A view of an argument, or a part of a tensor that is used again, is copied before it is changed.
+
+// CHECK-LABEL: func.func @insert_into_a_view
+// CHECK-SAME:    ([[X:%.+]]: memref<4xf32>, [[U:%.+]]: memref<2x1xf32>, [[Y:%.+]]: memref<2x2xf32>) {
+// CHECK:         [[V:%.+]] = memref.expand_shape [[X]]
+// CHECK-NEXT:    "memref.copy"([[V]], [[Y]])
+// CHECK-NEXT:    [[P:%.+]] = memref.subview [[Y]][0, 1]
+// CHECK-NEXT:    "memref.copy"([[U]], [[P]])
+func.func @insert_into_a_view(%x: tensor<4xf32>, %u: tensor<2x1xf32>) -> tensor<2x2xf32> {
+  %r = tensor.expand_shape %x [[0, 1]] output_shape [2, 2] : tensor<4xf32> into tensor<2x2xf32>
+  %y = tensor.insert_slice %u into %r[0, 1] [2, 1] [1, 1] : tensor<2x1xf32> into tensor<2x2xf32>
+  func.return %y : tensor<2x2xf32>
+}
+
+// CHECK-LABEL: func.func @insert_into_a_part
+// CHECK-SAME:    ([[X:%.+]]: memref<4xf32>, [[U:%.+]]: memref<1xf32>, [[Y:%.+]]: memref<2xf32>, [[Z:%.+]]: memref<4xf32>) {
+// CHECK:         linalg.generic {{.*}} outs([[Z]] : memref<4xf32>)
+// CHECK:         [[P:%.+]] = memref.subview [[Z]][1]
+// CHECK-NEXT:    "memref.copy"([[P]], [[Y]])
+// CHECK-NEXT:    [[Q:%.+]] = memref.subview [[Y]][0]
+// CHECK-NEXT:    "memref.copy"([[U]], [[Q]])
+func.func @insert_into_a_part(%x: tensor<4xf32>, %u: tensor<1xf32>) -> (tensor<2xf32>, tensor<4xf32>) {
+  %n = tensor.empty() : tensor<4xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%n : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  %p = tensor.extract_slice %z[1] [2] [1] : tensor<4xf32> to tensor<2xf32>
+  %y = tensor.insert_slice %u into %p[0] [1] [1] : tensor<1xf32> into tensor<2xf32>
+  func.return %y, %z : tensor<2xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @add_to_a_view
+// CHECK-SAME:    ([[X:%.+]]: memref<4xf32>, [[U:%.+]]: memref<2x2xf32>, [[Y:%.+]]: memref<1x4xf32>) {
+// CHECK:         [[V:%.+]] = memref.expand_shape [[X]]
+// CHECK-NOT:     outs([[V]]
+// CHECK:         "memref.copy"([[V]], [[W:%[0-9]+]])
+// CHECK-NEXT:    linalg.generic {{.*}} ins([[U]] : memref<2x2xf32>) outs([[W]] : memref<2x2xf32>)
+func.func @add_to_a_view(%x: tensor<4xf32>, %u: tensor<2x2xf32>) -> tensor<1x4xf32> {
+  %r = tensor.expand_shape %x [[0, 1]] output_shape [2, 2] : tensor<4xf32> into tensor<2x2xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%u : tensor<2x2xf32>) outs(%r : tensor<2x2xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<2x2xf32>
+  %f = tensor.collapse_shape %y [[0, 1]] : tensor<2x2xf32> into tensor<4xf32>
+  %z = tensor.expand_shape %f [[0, 1]] output_shape [1, 4] : tensor<4xf32> into tensor<1x4xf32>
+  func.return %z : tensor<1x4xf32>
+}
