@@ -105,8 +105,9 @@ class PlugIns(Generic[T]):
         return list(dict.fromkeys([*ours, *(point.value for point in installed(self.group) if point.name == name)]))
 
     def chosen(self, name: str) -> EntryPoint | None:
-        """The entry point of the unregistered plug-in of a name: relay's own, or else a package's. Warns if it hides
-        another."""
+        """The entry point of the plug-in `name` that no call has registered: relay's own if there is one, else that of
+        an installed package. None if there is neither. Warns of further entry points of this name, which are
+        ignored."""
         from importlib.metadata import EntryPoint
 
         places = self.places(name)

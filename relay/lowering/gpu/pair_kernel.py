@@ -292,8 +292,8 @@ class CodePairs(WarpProducts):
                 sums[at : at + 4] = self.product(ones, weights, sums[at : at + 4])
 
     def finish(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """Return the sums of products minus the contribution of the data's zero point, for which the sums of the second
-        factor's columns are used; the sums of columns are left out of the result."""
+        """Return the sums of products without the contribution of the data's zero point. `sums` has the sums of
+        products, and also the sums of the second factor's columns, from which that contribution is computed."""
         b, zx, zw = self.b, self.conv.data.zero_point, self.conv.kernel.zero_point
         if not zx:
             return list(sums)

@@ -3,14 +3,14 @@ extract them, and the sum is rounded, clipped and packed by one instruction.
 
     y = rint(fma(u, first, fma(v, second, offset)))        zero point of y in the offset
 
-u and v are floats that represent the codes. A code that the kernel has just clipped to low..high is represented by
-`saturate(fma(x, 1 / (high - low), ...))`, 0 for low and 1 for high. If x is the upper word of a 64-bit product, shifted
-right by a multiplication, and nothing else uses x, that multiplication also adds the bits of the float 2^23, minus low:
-its result is already a float, without a conversion. An x that exceeds the 23 fraction bits of a float yields the bits
-of a float on the same side of low and high, which saturates correctly. A code from memory is placed in the fraction
-bits of a float from 256 to 512 by a shift and an addition (the instruction IDP.2A does both). The factors are found by
-trying candidates on the pairs of codes whose sums are closest to half-way between two results; those that pass are
-proved on all pairs, in the exact arithmetic of the instructions.
+u and v are floats that represent the codes. If the kernel has just clipped a number x to a code of low..high, the code
+is represented by `saturate(fma(x, 1 / (high - low), ...))`, 0 for low and 1 for high. If x is the upper word of a
+64-bit product that a second multiplication has shifted right, and nothing else uses x, the second multiplication also
+adds the bits of the float 2^23, minus low: its result is already a float, without a conversion. An x that exceeds the
+23 fraction bits of a float yields the bits of a float on the same side of low and high, which saturates correctly. A
+code from memory is placed in the fraction bits of a float from 256 to 512 by a shift and an addition (the instruction
+IDP.2A does both). The factors are found by trying candidates on the pairs of codes whose sums are closest to half-way
+between two results; those that pass are proved on all pairs, in the exact arithmetic of the instructions.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
 
 
 def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] | None:
-    """Return a float form of the 8-bit code from which an operand of a sum is computed, and `side`, which describes the
-    operand, restricted to the codes that are possible after clipping. Return None if the operand is not computed from a
-    code, or no float form is found."""
+    """Return a float form of the 8-bit code from which `value`, an operand of a sum, is computed, and a copy of `side`
+    (the operand's description) that has only the codes that are possible after clipping. Return None if the operand is
+    not computed from a code, or no float form is found."""
     owner = value.owner
     if isinstance(owner, arith.SubiOp) and number(owner.rhs) is not None:
         owner = owner.lhs.owner

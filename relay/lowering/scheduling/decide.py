@@ -217,8 +217,8 @@ class Decider:
 
 
 def is_emitted_at(option: Strategy[Any], op: Operation, at: Operation) -> bool:
-    """Whether a strategy implements several operations together, of which the fill `op` is the first and `at` the last,
-    where their code is emitted."""
+    """Whether the code of the fill `op` is emitted at the operation `at`: the strategy implements several operations
+    together, whose code is emitted at the last of them. `op` is the first of them and `at` the last."""
     return option.op is not op and op is not at and option.covers[-1] is at
 
 

@@ -179,8 +179,8 @@ class ProductEmitter:
         return [self.packed, self.initial, *([self.ones()] if self.schedule.sums_of_data else [])]
 
     def place(self, number: Index, outer: tuple[Index, ...], row: Index) -> Place:
-        """Return where the product with packed matrix `number` of the batch starts: in the packed weights and initial
-        accumulators, and at these outer indices and this row of the data."""
+        """Return where the product with packed matrix `number` of the batch starts: the given outer
+        indices and row, and the offsets in the packed weights and in the initial accumulators."""
         b = self.b
         return Place(outer, row, b.times(number, self.size), b.times(number, self.width))
 
@@ -261,8 +261,8 @@ class ProductEmitter:
                 self.column(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)), count)
 
     def move(self, number: Index, column: Index, step: Index, target: Index) -> None:
-        """Copy the `group` elements of column `column` that step `step` of the reduction multiplies to offset `target`
-        of the packed buffer. `number`: the number of the second matrix in the batch, which is stored as [column, row],
+        """Copy `group` elements of column `column` to offset `target` of the packed buffer: those that step `step` of
+        the reduction multiplies. `number`: the number of the second matrix in the batch. It is stored as [column, row],
         so that these elements are contiguous."""
         b, group = self.b, self.group
         at = self.at(number, step, 0, column)

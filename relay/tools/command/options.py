@@ -106,7 +106,7 @@ def _batch_size(text: str) -> int | str:
 
 IMPORT_OPTIONS = (
     click.option("--batch", type=_batch_size, metavar="N",
-                 help="batch size: the number of images per run, or a name for any number (default: the model's)"),
+                 help="images per run; a name, such as n, leaves the number open until the run (default: the model's)"),
     click.option("--shape", multiple=True, metavar="NAME=1x224x224x3", help="import with this shape of the input NAME"),
     click.option("--numerics", metavar="NAME", shell_complete=completing(profiles),
                  help="runtime whose integer arithmetic is reproduced (default: litert; .onnx: ort; .pt2: xnnpack)"),
