@@ -159,8 +159,8 @@ def widest(offs: Sequence[Off]) -> Off:
 
 
 def rounded(off: Off) -> Off:
-    """The error bound, in quantization steps, of values that are rounded to integers, if it was `off` before: the
-    largest integer that two such rounded values can differ by; 0 where `off` is 0."""
+    """Return the error bound, in quantization steps, of values after rounding to integers: the largest integer by which
+    two rounded values can differ if they differed by at most `off` before rounding; 0 where `off` is 0."""
     return np.where(off > 0, np.floor(off + 1 + SLACK), 0.0)
 
 

@@ -29,11 +29,12 @@ class Artifact:
 
     `params` are constants that the executable stores once, by name, and passes to the loader, for compilers that do not
     put the weights into `data`. `sources` are texts for people to read, by kind ("c", "asm", ...). `device` is the
-    prefix of the C functions that run it, those of `relay.runtime.open_device`: exported code (`Executable.export`,
-    `export_c`) calls them, and is linked with the library that defines them. Without it, the function cannot be
-    exported. `workspace` is the number of bytes of scratch memory per call: the host's memory plan provides it as one
-    more output array of `uint8`, the last, aligned to 64 bytes, but only to 8 in the C of `export_c` and in code for
-    machines without vectors. Its contents before and after a call are undefined.
+    prefix of the names of the C functions that run the artifact, with the interface that `relay.runtime.open_device`
+    describes. Exported code (`Executable.export`, `export_c`) calls these functions, and is linked with the library
+    that defines them; without `device`, the function cannot be exported. `workspace` is the number of bytes of scratch
+    memory per call. The host's memory plan provides it as an additional, last output array of `uint8`. The array is
+    aligned to 64 bytes, but only to 8 in the C of `export_c` and in code for machines without vectors. Its contents
+    before and after a call are undefined.
     """
 
     data: bytes

@@ -59,12 +59,13 @@ def build_external_compiler(
     these.
 
     `target` names the compilers: "x", ["x", "y"], or with options {"x": {"threads": 2}}. If several take an op, the
-    first gets it. With `choose="cost"` the cheapest of several plans is used, the host alone among them, by the
-    compilers' own estimates and the estimated cost of the host's schedules; with `choose="measured"` regions are built
-    and timed on both, once on this machine. `exact=True` takes no op whose integers might differ from the reference's.
-    `mod_name` is the prefix of the functions' names. The constants of a region are inside its function
-    (`constants="bind"`), its arguments ("hoist"), or must become part of the compiler's artifact ("vendor"). `prune`
-    decides which regions return to the host; by default only those whose cost the compiler calls infinite.
+    first gets it. With `choose="cost"` the cheapest of several plans is used, one of which leaves every op to the host;
+    costs are the compilers' own estimates for regions, and estimates from schedules for the host. With
+    `choose="measured"` each region is timed instead, with its compiler and on the host, once on this machine.
+    `exact=True` takes no op whose integers might differ from the reference's. `mod_name` is the prefix of the
+    functions' names. `constants` says where the constants of a region are: inside its function ("bind"), among the
+    function's arguments ("hoist"), or inside it and, once compiled, in the artifact ("vendor"). `prune` decides which
+    regions return to the host; by default only those whose cost the compiler calls infinite.
 
     Raises InvalidArgument for an unknown compiler or option, Unsupported for a compiler that is not installed. A
     compiler's refusal is no error: `partition_report()` of the new module gives the reason.

@@ -1,5 +1,5 @@
-"""Reasons for which several external compilers refuse ops: their element types, scales per channel, sums that are no
-means."""
+"""Reasons to refuse ops that several external compilers have in common: an element type, scales per channel, a divisor
+that may be 0, a sum that is no mean."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def axes_refusal(values: Sequence[SSAValue], most: int) -> str | None:
 
 
 def element_refusal(value: SSAValue, doing: str, *allowed: str) -> str | None:
-    """The reason why an op is not supported that, for example, compares values (`doing`): their element type is not one
-    of those named; else None."""
+    """Return the reason why an op is not supported if the element type of `value`, its operand or result, is not one of
+    `allowed`; else None. `doing` is what the op does with the value, for the message, such as "compares"."""
     return None if dtype(value).name in allowed else f"it {doing} {dtype(value)}"
 
 

@@ -95,9 +95,9 @@ class Region:
 
 
 class Values(Generic[T]):
-    """A table with an entry of the compiler's own (an index, a name, an address) for each value of a region. A value
-    inside a composite and the corresponding one outside share the entry; for a constant, `constant` makes it when it is
-    first read."""
+    """A table with an entry for each value of a region; what an entry is (an index, a name, an address), the compiler
+    chooses. A value inside a composite and the corresponding one outside share the entry. The entry of a constant is
+    made by the function `constant` when it is first read."""
 
     def __init__(self, region: Region, constant: Callable[[Array], T]) -> None:
         self._region, self._constant = region, constant

@@ -81,8 +81,8 @@ def mean_refusal(op: qnn.MeanOp) -> str | None:
 
 
 def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
-    """The reason why a softmax is refused: its multiplier does not agree with `beta * input_scale`, which it represents
-    with 26 fraction bits, saturated at 2^31 - 1. None if it agrees."""
+    """Return the reason why a softmax is refused if its multiplier does not agree with its scale; None if it agrees.
+    The multiplier represents `beta * input_scale`, with 26 fraction bits and saturated at 2^31 - 1."""
     real = min(op.beta.value.data * op.input_scale.value.data * 2.0**26, 2.0**31 - 1)
     return None if near(real, effective(op.multiplier.value.data, op.shift.value.data)) else _off("its multiplier")
 

@@ -1,9 +1,9 @@
-"""Infers the scale of every quantized tensor in a region, since in the IR only the ops that compute with them have
-scales.
+"""Infers the scale of every quantized tensor in a region. In the IR, an op states scales only if it needs them to
+compute.
 
 Formats such as .tflite have one scale and zero point per tensor. An op that only moves or compares elements (reshape,
-pad, max_pool2d, ...) has no scales in the IR: the result has the operand's scale; if that is unknown, the operand has
-the scale that an op which reads the result states for it.
+pad, max_pool2d, ...) states none in the IR: its result has the scale of its operand. If that is unknown, the operand
+has the scale of the result, which an op that reads the result states.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The build cache: finds the executable of a model that was built before in the same way.
 
 A key holds all that a build depends on: the model, the passes with their options, the context, the target, the compiler
-itself, and the plug-ins that have dialects. Where these are not known (passes of other packages, passes that the module
-requests or that read files, instruments that observe passes, dialects that a program registers), the cache is not used.
-The output of an external compiler depends on that compiler: it always runs, and the rest of the build is looked up by
-its output.
+itself, and the plug-ins that add dialects or legalization patterns. Where these are not known (passes of other
+packages, passes that the module requests or that read files, instruments that observe passes, dialects that a program
+registers), the cache is not used. An external compiler always runs, since no key says what its output depends on; the
+rest of the build is then looked up by a key that contains this output.
 """
 
 from __future__ import annotations
@@ -165,9 +165,10 @@ def files_of(home: str) -> list[str]:
 
 
 def plug_ins() -> list[str] | None:
-    """Lines that identify the installed packages that add patterns or dialects, found without importing them: for each
-    entry point, its name, its place and the package's version, then the package's files with size and modification
-    time. None if patterns or dialects were registered in this process, which belong to no package."""
+    """Return lines that identify the installed packages that add legalization patterns or dialects, found without
+    importing them: for each entry point, its name, its place and the package's version, then the package's files with
+    size and modification time. Return None if this process has registered such patterns or dialects itself, since no
+    package identifies them."""
     legalization, dialects = map(sys.modules.get, ("relay.transforms.legalization", "relay.dialects.plug_in"))
     if dialects is not None and dialects.DIALECTS.registered:
         return None
@@ -265,9 +266,9 @@ class KeyedRequest:
 
 
 def keyed(request: Request) -> KeyedRequest | None:
-    """The request with its cache key, computed without importing the compiler; None if such a key cannot describe the
-    build: it has other arguments (such as a pipeline), a context or dialects that a program registers, or `build` may
-    reject its arguments."""
+    """Return the request with its cache key, computed without importing the compiler. Return None if there is no cache,
+    or if such a key cannot describe the build: the request has other arguments (such as a pipeline) or some that
+    `build` may reject, a pass context is entered, or this process has registered dialects or legalization patterns."""
     more = (request.params, request.pipeline, request.records, request.external, request.exact, request.maximum)
     if any(part is not None for part in more):
         return None

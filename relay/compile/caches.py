@@ -1,5 +1,5 @@
-"""Executables of decoders whose caches grow: inputs that the model returns extended by new positions are kept as states
-of a stream, with room for a declared maximum of positions."""
+"""Executables of decoders whose caches grow. Such a cache is an input that the model returns extended by new positions.
+The executable keeps it as a state of its streams, with room for a declared maximum of positions."""
 
 from __future__ import annotations
 

@@ -2,14 +2,15 @@
 before they are lowered, and the addresses of its tensors, read from the planned module. `relay.validation` checks it.
 
 The claims are JSON. `programs` maps a fused function's name to its operations: `arguments`, and `rows` with the name of
-a formula, its parameters, operands and results (indices of values). `calls` has the calls of `@main` in order: the
-program; `code`, the function in the machine code, if the kernel was merged with another program's; the addresses of
-operands, results and scratch memory; the constants of the artifact that the code reads (`reads`), and those among them
-from which accumulators start (`starts`); the schedule, and how sums are rescaled. Constants of programs are in
-`arrays`; for the weights of an integer product there are only a digest for each output channel and the range of its
-sums. The checker reads the weights themselves back from the machine code, so that the file needs no second copy, and
-the weights that are used are those that are checked. The weights of a float product are described by their products
-with two random pixels (`projections`), from which the expected sums of images made of these pixels follow.
+a formula, its parameters, operands and results (indices of values). `calls` has a row for each call of `@main`, in
+order: the name of its program; the name of the function in the machine code (`code`), if it is that of another program,
+because the kernels were merged; the addresses of operands, results and scratch memory; the names of the artifact's
+constants that the code reads (`reads`), and of those from which accumulators start (`starts`); the schedule, and how
+sums are rescaled. Constants of programs are in `arrays`; for the weights of an integer product there are only a digest
+for each output channel and the range of its sums. The checker reads the weights themselves back from the machine code,
+so that the file needs no second copy, and the weights that are used are those that are checked. The weights of a float
+product are described by their products with two random pixels (`projections`), from which the expected sums of images
+made of these pixels follow.
 """
 
 from __future__ import annotations
@@ -177,9 +178,9 @@ def call_of(claims: Claims, op: CallOp, function: FuncOp) -> Json:
 
 
 def weights(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel: Array) -> Json:
-    """For each output channel, 64 bits of the sha256 of its coefficients and the range of its sums. Coefficients are
-    16-bit, with the kernel zero point subtracted, those that only meet padding set to 0, in the order of kernel rows,
-    columns, channels."""
+    """For each output channel, the first 64 bits of the sha256 of its coefficients (`digests`), and the range of its
+    sums for any data (`low` to `high`). The coefficients are 16-bit, in the order of kernel rows, columns, channels.
+    The kernel's zero point is subtracted from them, and those that multiply only padding are 0."""
     zero_point = product.kernel_zero_point
     coefficients = by_channel(
         product, kernel.astype(np.int16) - np.int16(0 if zero_point is None else zero_point.value.data)

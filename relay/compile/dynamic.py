@@ -145,9 +145,9 @@ def serve_any_length(executable: DynamicExecutable, at: At, recipe: Recipe, comp
 
 
 def with_batch_beside(interface: Interface, at: At) -> Interface:
-    """Return the interface of a model for which one build serves any sequence length, with `length.batch` set to the
-    name of the model's second open size if that is a batch size of independent rows, so that the runtime runs each row
-    separately. Otherwise return the interface unchanged."""
+    """Set `length.batch` of an interface to the name of the model's second open size, if that size is the number of
+    independent rows: the runtime then runs each row separately. Return the new interface, or the given one if the model
+    has no such size. The model is one for which a single build serves any sequence length."""
     assert (length := interface.length) is not None
     others = [symbol for symbol in interface.symbols if symbol.name != length.name]
     if len(others) != 1 or not leads(others[0], interface):
@@ -175,8 +175,9 @@ def most_variants(recipe: Recipe) -> int:
 
 
 def with_sizes(mod: IRModule | ModuleOp, *, batch: object = None, shapes: object = None, **others: object) -> IRModule:
-    """Copy a module with sizes of its arguments set, and all types that follow: `batch` images, `shapes` by name of an
-    argument (a name for a size leaves it open), or sizes by their names.
+    """Copy a module, and set open sizes of its arguments and all types that follow from them. `batch` is the leading
+    size of the arguments where it is open. `shapes` gives shapes by the names of arguments, and sizes by their own
+    names. A name in place of a number leaves the size open.
 
     Raises InvalidArgument for options of importers, and shapes that arguments cannot have.
     """

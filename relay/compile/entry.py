@@ -56,8 +56,9 @@ def build(
     memory_limit: SupportsIndex | None = None,
     progress: bool | None = None,
 ) -> Executable:
-    """Compile a module, or a model for a target: a file or its bytes, a Keras model, a PyTorch `ExportedProgram` or an
-    ONNX `ModelProto`. A file `x.mlir` holds a module's text; its large weights may be in `x.safetensors` beside it.
+    """Compile a module or a model for a target. A model is a file or its bytes, a Keras model, a PyTorch
+    `ExportedProgram` or an ONNX `ModelProto`. A file `x.mlir` holds a module's text; its large weights may be in
+    `x.safetensors` beside it.
 
     `params` replaces weights by name. `pipeline` (passes, or their text) runs instead of `default_pipeline(target)`;
     passes that code generation needs and that it lacks run after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
@@ -73,12 +74,12 @@ def build(
     a sequence, where the model allows it, and inputs that the model returns longer become states of a stream
     (docs/streams.md). `records` are schedules that `relay.tune` measured: they are used for the kernels they contain
     (docs/schedules.md). `external` names external compilers; ops that they support are given to them first, and with
-    `exact=True` only those for which they compute equal integers: `relay.build_external_compiler` with its defaults. A
-    run uses up to `num_threads` threads; `Executable.num_threads` can be set later, too. `memory_limit` is the maximum
-    size of the arena in bytes: if it is exceeded, the error names the layer that needs most, and
-    `Executable.graph["layers"]` has the bytes of all layers. `progress` shows the progress of the build: by default on
-    a terminal and in a notebook, if it takes longer than a second; as a bar if the package rich is installed, else as
-    text. Raises RelayError.
+    `exact=True` only ops whose integers they compute exactly. The module is partitioned as by
+    `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads; `Executable.num_threads`
+    can be set later, too. `memory_limit` is the maximum size of the arena in bytes: if it is exceeded, the error names
+    the layer that needs most, and `Executable.graph["layers"]` has the bytes of all layers. `progress` shows the
+    progress of the build: by default on a terminal and in a notebook, if it takes longer than a second; as a bar if the
+    package rich is installed, else as text. Raises RelayError.
     """
     limit = None if memory_limit is None else number_of_bytes(memory_limit)
     mod = _file_or_module(mod)
@@ -188,8 +189,8 @@ def with_options(frontend: object, asked: Mapping[str, object]) -> Any:
 
 
 def rebuild(request: Request, name: str) -> Executable:
-    """Build again from the bytes in `request.model`, which a file of this name had when it was first built. The file
-    may have changed since, and the current pass context is ignored."""
+    """Build a model file again from the bytes in `request.model`. `name` is the file's name; the bytes are those that
+    it had at the first build, and it may have changed since. The current pass context is ignored."""
     from relay.compile.model import compile_model
     from relay.passes import PassContext
     from relay.passes.context import activated
@@ -213,7 +214,8 @@ def number_of_bytes(limit: object) -> int:
 
 def check_memory(executable: Executable, most: int) -> None:
     """Raise InvalidArgument if the executable's arena exceeds `most` bytes, naming the layer that needs most. Also
-    raise it if the memory plan is not known, because sizes are open, or a GPU has memory of its own."""
+    raise it if the executable has open sizes, because its memory plan is not known, and if it runs on a GPU, which has
+    memory of its own."""
     graph: dict[str, Any] = executable.graph
     if "layers" not in graph or "device" in graph:
         raise InvalidArgument("memory_limit", "is for CPUs and known sizes", "leave it out, or give sizes and a CPU")

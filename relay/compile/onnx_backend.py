@@ -65,9 +65,9 @@ class OnnxBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
-        """The model, ready to run; further arguments are those of `relay.build`. It is imported by the first `run`,
-        which raises the importer's errors, because sizes may be open until then. Raises InvalidArgument for a device
-        other than "CPU"."""
+        """The model, ready to run; further arguments are those of `relay.build`. Sizes may be open until the
+        first `run`, so that call imports the model and raises the importer's errors. Raises InvalidArgument for a
+        device other than "CPU"."""
         if not cls.supports_device(device):
             raise InvalidArgument("device", f"{device!r} is none of this backend", "give 'CPU'")
         return PreparedModel(model, kwargs)

@@ -104,8 +104,8 @@ def check_attached(module: IRModule, machine: Target) -> None:
 
 class Defaults(TypedDict):
     """The arguments of `Runner` that depend on the target. `providers`: the passes of the target's default pipeline, by
-    name and by the properties that they establish, from which a pass that another one requires is taken. `options`: the
-    values, by `pass.option`, that replace default values of options: the target of `attach-target`."""
+    name and by the properties that they establish. If a pass requires another one, the other is taken from these.
+    `options`: the values, by `pass.option`, that replace default values of options: the target of `attach-target`."""
 
     providers: Providers
     options: Mapping[str, object]

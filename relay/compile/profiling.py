@@ -22,9 +22,9 @@ from relay.transforms.location import words
 
 def profiled(module: IRModule, built: Compilation, work: Work) -> dict[str, Any]:
     """Return what a profile needs to know about a module with planned memory. `code`: the shared object of a program
-    with counters, for which LLVM modules that `built` has compiled are not compiled again. `calls`: for each call, its
-    kernel, the bytes of its arguments, and the operators of the source model with their multiply-accumulates. `peak`:
-    the measured multiply-adds per second of one core."""
+    with counters. `calls`: for each call, its kernel, the bytes of its arguments, and the operators of the source model
+    with their multiply-accumulates. `peak`: the measured multiply-adds per second of one core. `built` is the
+    compilation of the executable: LLVM modules that it has compiled are not compiled again."""
     target = cast(CpuTarget, built.target)
     threads = target.triple if target.has_threads else ""
     write = partial(program, module.op, target.function_attributes, threads, counters=target.triple)

@@ -77,8 +77,8 @@ def _rich(title: str, total: float | None, done: float, transient: bool) -> Show
 
 
 def _lines(title: str, total: float | None, write: Callable[[str, bool], object], every: float) -> Shown:
-    """Functions that start, update and end a display of text lines. `write` is called with a line at most every `every`
-    seconds, and with False; for the last line, which gives the total time, it is called with True."""
+    """Functions that start, update and end a display of text lines. `write(line, last)` is called at
+    most every `every` seconds; `last` is True only for the last line, which gives the total time."""
     text, begun, said, created = "", False, float("-inf"), time.monotonic()
 
     def show() -> None:

@@ -294,11 +294,11 @@ class Search:
         return self.equal(bad, lowered.reasons.get(bad, ""))
 
     def watched(self, number: int, last: Observation) -> tuple[Finding | None, str]:
-        """Search the passes from module `number - 1` on for the first wrong one by the results of all kernels: repeat
-        the passes on a copy of the module of `last` whose `@main` returns these results, compile the module after each
-        pass, and compare the results. Returns the finding and "". If no pass is found to be wrong, returns None and a
-        text: the name of the first kernel that differs if the compiled copy already differs from the interpreter before
-        these passes, else ""."""
+        """Search the passes from module `number - 1` on for the first wrong one, by the results of all kernels. `last`:
+        the observation of module `number - 1`. A copy of this module returns the results of all kernels from `@main`;
+        the passes are repeated on the copy, and the modules after them are compiled and run. Returns the finding and
+        "". If no pass is found to be wrong, returns None and a text. The text names the first kernel whose result
+        differs from the interpreter's before any of these passes; it is empty if there is none."""
         more, points = observed(last.module)
         try:
             modules = replayed(more, self.steps[number - 1 :])
@@ -335,7 +335,7 @@ def _first(
 
 
 def replayed(module: IRModule, steps: Sequence[ModulePass]) -> list[IRModule]:
-    """Return the module, followed by the module after each of these passes; no other passes run before them."""
+    """Return the module, followed by the module after each of these passes. Passes that they require do not run."""
     modules = [module]
     with activated(PassContext.current().with_instruments([])):
         runner = Runner(module.op.clone())

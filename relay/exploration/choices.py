@@ -198,7 +198,7 @@ def _pipeline(written: object, target: str | Target, where: str) -> str | Pipeli
 def _default(target: str | Target) -> Pipeline:
     """The default pipeline with the passes of every optimization level; passes above a choice's level are skipped when
     it runs. The pipeline is edited as in the current context if that is a `BuildConfig`. Its `attach-target` pass names
-    no machine: `build` sets that of the machine that builds."""
+    no target: `build` fills it in, on the machine where it runs."""
     every = copy(PassContext.current())
     every.opt_level, every.required_pass, every.disabled_pass = 4, [], []
     with activated(every):

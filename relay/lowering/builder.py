@@ -204,9 +204,9 @@ class LoopBuilder:
     ) -> Generator[tuple[Index, Loop]]:
         """Emit a loop, whose body is the `with` block. If there is a single iteration, only its body is emitted; if
         there is none, nothing is emitted. See `Loop` for carried values. `independent`: its iterations can be executed
-        in any order, or concurrently; they may write to the same addresses if they write the same values. `apart`: what
-        data cores transfer if they share the iterations, from which the cost of threads is estimated (see
-        `lowering/scheduling/sharing.py`). `turns`: the most iterations, if the end is known only at run time."""
+        in any order, or concurrently; they may write to the same addresses if they write the same values. `apart`: the
+        bytes and pixels that cores transfer if they share the iterations; the cost of threads is estimated from them
+        (see `lowering/scheduling/sharing.py`). `turns`: the most iterations, if the end is known only at run time."""
         if isinstance(stop, Extent):
             turns, stop = -(-int(stop) // step), self.length(stop)
         count = stop - start if isinstance(start, int) and isinstance(stop, int) else None

@@ -1,8 +1,9 @@
 """Dot products of codes, and of bf16, at the stage of loops: calls of functions whose bodies define the computation.
 
-Upstream has no op that corresponds to a processor's dot product instruction, on one-dimensional vectors. So a module
-has a private function for each kind of dot product, which consists of `vector.contract` and casts, and is called by
-kernels; `select-target-ops` replaces each call by the target's instruction, and MLIR's own passes inline the function.
+A processor's dot product instructions take one-dimensional vectors, and upstream has no op that corresponds to them. So
+a module has a private function for each kind of dot product. Its body consists of `vector.contract` and casts, and
+kernels call it. `select-target-ops` replaces each call by the target's instruction; MLIR's own passes inline the
+function instead.
 """
 
 from __future__ import annotations

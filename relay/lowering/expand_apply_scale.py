@@ -57,16 +57,17 @@ class ExpandApplyScale(TargetPass):
     i32 second rounding if the shift is at least 31. A shift `31 - e` is assumed to be at least 31: `relay-to-linalg`
     writes it for exponents e that are not positive.
 
-    If the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all forms can be
-    in float32; on these GPUs, codes are converted to floats, and sums of them to codes, by instructions that also clip.
-    Only `literal` is used if the pass has the option `literal`, or if the module's target has no multiply-adds; for a
-    module without a target, multiply-adds are assumed.
+    If the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all rescales
+    take a form in float32. On NVIDIA's GPUs, the instructions that convert the codes of a rescaled sum to floats, and
+    the sum to a code, also clip. Only `literal` is used if the pass has the option `literal`, or if the module's target
+    has no multiply-adds; for a module without a target, multiply-adds are assumed.
 
     Related arithmetic is replaced, too, where the results stay equal. A sum of two rescaled codes that is rescaled once
-    more becomes two multiply-adds, tried on all pairs of codes. A float that is divided by a constant, rounded and
-    clipped to integers becomes multiply-adds; with halves to even, the division becomes a product and a multiply-add. A
-    product of a code and a scale in float64, added to a number and rounded to float32, becomes one float32 multiply-add
-    if the float64 sum is exact. On x86, a clipped float that is rounded to even by adding a large number is rounded and
+    more becomes two multiply-adds, tried on all pairs of codes. If a float is divided by a constant,
+    rounded with halves away from zero, and clipped to integers, the division and the rounding become multiply-adds; if
+    halves are rounded to even, only the division is replaced, by a product and a multiply-add. A product of a code and
+    a scale in float64, added to a number and rounded to float32, becomes one float32 multiply-add if the float64 sum is
+    exact. On x86, a clipped float that is rounded to even by adding a large number is rounded and
     converted by one instruction. On a target without a floating-point unit, a product in float64 that is rounded and
     clamped to codes becomes a product of integers.
     """

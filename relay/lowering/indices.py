@@ -40,8 +40,9 @@ def below(b: LoopBuilder, x: Index, bound: Index) -> SSAValue:
 
 
 def limited(b: LoopBuilder, at: Index, count: int, inside: bool, size: int = 1) -> tuple[SSAValue | None, Index]:
-    """Return whether `at`, a multiple of `size`, is below `count`, and `at`, or the start of the last `size` elements
-    if it is not; None and `at` if it is known to be `inside`."""
+    """Return the condition that `at`, a multiple of `size`, is below `count`; and the smaller of `at` and `count -
+    size`, an index from which `size` elements can always be accessed. If `at` is known to be `inside`, return None and
+    `at`."""
     return (None, at) if inside else (below(b, at, count), binary(b, arith.MinUIOp, at, count - size))
 
 

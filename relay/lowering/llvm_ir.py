@@ -63,11 +63,12 @@ def program(
     `triple` is given, the functions of a team of threads are included. `entry` writes the public function of `@main`,
     given the number of its arguments; by default, each public function NAME gets a function `relay_NAME`. `ready` is
     called with the text of each module that can be compiled separately (see `Units`), while others are written.
-    `counters`: if not empty, the triple of the machine whose clock ticks `@main` counts for each of its calls
-    (`llvm.counters`); the address of the counters is the last entry of its argument table. `index_bits`: the width of
-    an index, which must be 64 if there are parallel loops. `repeated`: include a function that executes `@main` for a
-    batch of inputs (`llvm.repeat`), which needs a `triple`. `apart`: each kernel is a separate module. Raises
-    Unsupported for an operation other than those of loops over planned memory, such as `scf`, `memref` and `vector`."""
+    `counters`: if not empty, the triple of the machine; `@main` then counts the clock ticks of each kernel call in it
+    (`llvm.counters`), and the address of the counters is the last entry of `@main`'s argument table. `index_bits`: the
+    width of an index, which must be 64 if there are parallel loops. `repeated`: include a function that executes
+    `@main` for a batch of inputs (`llvm.repeat`), which needs a `triple`. `apart`: each kernel is a separate module.
+    Raises Unsupported for an operation other than those of loops over planned memory, such as `scf`, `memref` and
+    `vector`."""
     declarations: dict[str, str] = {}
     functions: dict[str, FunctionText] = {}
     entries: list[str] = []

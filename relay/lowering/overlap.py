@@ -83,9 +83,10 @@ def distance(function: FuncOp, read: int, written: int) -> int:
 
 
 def overlap(function: FuncOp, reads: Collection[int], writes: Collection[int]) -> None:
-    """Declare, in an attribute of a kernel, that its arguments number `reads` and the arguments number `writes`, which
-    it writes, may overlap in memory. Loads from `reads` with loop-invariant addresses are hoisted out of loops, because
-    LLVM, which must expect writes to these addresses, would repeat them in each iteration."""
+    """Declare, in the attribute `relay.overlapping` of a kernel, that arguments that it reads and arguments that it
+    writes may overlap in memory. `reads` and `writes`: the numbers of these arguments. Loads from `reads` with
+    loop-invariant addresses are hoisted out of loops here: LLVM, which must expect writes to these addresses, would
+    repeat the loads in each iteration."""
     function.attributes[OVERLAPPING] = ints(sorted(overlapping(function).union(reads, writes)))
     sources = [function.body.block.args[n] for n in reads]
     for loop in [op for op in walked(function) if isinstance(op, scf.ForOp) and runs(op)][::-1]:

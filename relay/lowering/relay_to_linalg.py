@@ -41,8 +41,9 @@ class RelayToLinalg(Pass):
     one op, `tosa.apply_scale`. `scf.if` and `scf.while` are kept, and their blocks are lowered; ops of `linalg` and
     `tensor` stay as they are. Shapes must be static. Raises Unsupported for an op that has no lowering. If the module's
     target can look up a vector of bytes in a table at once, a lookup of 8-bit codes in a table of 8-bit codes stays a
-    separate loop nest, and a kernel that computes one code from another and constants becomes such a lookup. If the
-    target shuffles vectors, a transpose that turns rows into columns stays a separate loop nest."""
+    separate loop nest. A kernel that computes each code of its result from one 8-bit code and scalar constants becomes
+    such a lookup, if it contains a multiplication or a lookup. If the target shuffles vectors, a transpose that turns
+    rows into columns stays a separate loop nest."""
 
     name = "relay-to-linalg"
     requires = ("compiled", "legal", "inference", "layouts")

@@ -29,11 +29,11 @@ class UnknownSize(Unsupported):
 
 
 class Extent(int):
-    """A size known only at run time: `factor` times the length of the sequence, and at most this integer.
+    """A size known only at run time: `factor` times the length of the sequence.
 
-    As an integer it is its maximum: the size of buffers, so that strides are those of the maximum. Loops over it end at
-    the run-time size (`LoopBuilder.loop`). Arithmetic that would lose the factor raises UnknownSize, so that a schedule
-    for known sizes cannot mistake the maximum for the size.
+    The integer itself is the largest possible size. Buffers have this size, and strides are computed from it. Loops
+    over the size end at the run-time size (`LoopBuilder.loop`). Arithmetic that would lose the factor raises
+    UnknownSize, so that a schedule for known sizes cannot mistake the maximum for the size.
     """
 
     factor: int
@@ -78,8 +78,8 @@ def elements(shape: tuple[int, ...]) -> int:
 
 
 def leads(shape: tuple[int, ...]) -> bool:
-    """Whether all elements of a buffer are contiguous in memory, although it is allocated for the largest possible
-    sizes: all sizes before one that is known only at run time are 1."""
+    """Whether a buffer of this shape is contiguous in memory for all run-time sizes. Memory is allocated for the
+    largest sizes, so this holds if all dimensions before one with a size known only at run time have size 1."""
     inner = dropwhile(lambda size: size == 1, shape)
     return not any(isinstance(size, Extent) for size in [*inner][1:])
 

@@ -259,9 +259,10 @@ class Given:
         return op.results[0]
 
     def instead(self, constant: SSAValue, type: Attribute, key: bytes, codes: Codes | None) -> SSAValue:
-        """Return the value that replaces `constant` in the kernel: the number that is loaded from the argument for
-        constants of `type`, at the position of `key`. If the constant is a vector, the number is broadcast; if it is an
-        integer of more bits than `type`, the number is extended, with sign if the range `codes` has negative codes."""
+        """Return the value that replaces `constant` in the kernel: a number of type `type` that a call passes, loaded
+        from the argument for constants of this type. `key`: the bytes of the constant's numbers in all merged kernels,
+        by which the number is found. If the constant is a vector, the number is broadcast; if it is an integer of more
+        bits than `type`, the number is extended, with sign if the range `codes` has negative codes."""
         value, wanted = self.known[type, key], constant.type
         if type == wanted:
             return value

@@ -90,7 +90,8 @@ def users(buffer: SSAValue) -> Iterator[tuple[Operation, int]]:
 
 
 def is_first(op: Operation, argument: BlockArgument) -> bool:
-    """Whether an operation is the first in the block that uses the block's argument, and uses it once."""
+    """Whether `op` is the first user of the block argument `argument`, directly or through a reshape, and uses it only
+    once."""
     block, using = argument.block, [user for user, _ in users(argument)]
     holders = {block.find_ancestor_op_in_block(user) for user in using}
     first = next((each for each in block.ops if each in holders), None)

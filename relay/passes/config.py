@@ -131,7 +131,8 @@ def check_options(step: ModulePass) -> None:
 
 
 def override(step: ModulePass, config: Mapping[str, object]) -> ModulePass:
-    """The pass, with options that have their default values replaced by configured values."""
+    """The pass, with the value from `config` for each option that has its default value; options with other values keep
+    them."""
     prefix = f"{step.name}."
     given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     if not given:

@@ -55,8 +55,8 @@ def _write(op: ModuleOp, requests: Sequence[dict[str, str]]) -> None:
 
 
 def refuse_pending(op: ModuleOp, ran: Sequence[str]) -> None:
-    """Raise InvalidArgument if a request is left, since the pipeline did not run the pass that the request names.
-    `ran`: the passes that ran, for the error message."""
+    """Raise InvalidArgument if a request is left: a request to run a pass before or after another one, which did not
+    run after the request was made. `ran`: the passes that ran, for the error message."""
     for row in rows(op):
         when = "before" if "before" in row else "after"
         where = f"request_pass('{row['pass']}', {when}='{row.get(when, '')}')"

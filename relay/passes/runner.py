@@ -41,8 +41,8 @@ def fresh_context() -> Context:
 
 
 class Runner:
-    """Runs passes on one module, in place. `options` maps names `pass.option` to values, which replace the default
-    values of these options, but not others that a pass was created with."""
+    """Runs passes on one module, in place. `options` maps names `pass.option` to values: a pass gets these for options
+    that have their default values, and keeps the other values that it was created with."""
 
     def __init__(
         self,
@@ -153,8 +153,8 @@ class Runner:
 
 
 class Told:
-    """`with Told(mod, info, instruments):` calls the instruments before and after a pass; if the pass fails, it reports
-    the failure to those that were called before it."""
+    """`with Told(mod, info, instruments):` calls the instruments before and after a pass. If the pass or an instrument
+    fails, the failure is reported to the instruments that were called before the pass, but not yet after it."""
 
     def __init__(self, mod: IRModule, info: PassInfo, instruments: Sequence[PassInstrument]):
         self.mod, self.info, self.instruments = mod, info, list(instruments)
@@ -197,7 +197,8 @@ def call(
     *,
     explicit: bool = False,
 ) -> M:
-    """Clone the module or function, run the items on the clone, and return the clone in the form of the argument."""
+    """Clone the module or function, run the items on the clone, and return the clone, which has the type of the
+    argument (`IRModule`, `ModuleOp` or `FuncOp`)."""
     if ctx is not None:
         with instance(ctx, PassContext, "pass(mod, ctx)", "give a PassContext, or leave it out"):
             return call(items, mod, explicit=explicit)

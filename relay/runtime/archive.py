@@ -165,7 +165,8 @@ def foreign(graph: Mapping[str, Any], where: str) -> str | None:
 
 
 def unfit(triple: str, features: frozenset[str]) -> str | None:
-    """Why this machine cannot run code for the triple that needs these features (LLVM's names); None if it can."""
+    """Why this machine cannot run code that is compiled for `triple` and needs `features` (LLVM's names); None if it
+    can."""
     here = platform.machine()
     if triple.split("-")[0] != here or "linux" not in triple:
         return f"is code for {triple}; this machine is {here} with {platform.system()}"

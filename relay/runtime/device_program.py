@@ -153,7 +153,7 @@ class Program:
 
     def download(self, binding: Binding, stream: int) -> None:
         """Copy the outputs to the staging memory on the host, except those that the caller placed in its own device
-        memory; if there are none of these, it is a single copy."""
+        memory. If the caller placed none there, all outputs are copied at once."""
         model, first = self.model, self.model.given
         if not any(binding.outputs):
             if model.total > first:
@@ -318,8 +318,8 @@ def offsets_of(sizes: Sequence[int]) -> tuple[list[int], int]:
 def release(
     driver: Driver, graphs: Mapping[tuple[Binding, int], int], device: Sequence[int], host: Sequence[int], stream: int
 ) -> None:
-    """Free all resources. The caller's stream may already be destroyed; freeing memory waits for the work that uses
-    it."""
+    """Free the graphs, memory and stream of a program. A stream that the caller gave the program may be destroyed
+    already, so it is not waited for: freeing memory waits for the work that uses the memory."""
     with driver:
         driver.wait(stream)
         for graph in graphs.values():

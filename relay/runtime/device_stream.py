@@ -38,7 +38,8 @@ class DeviceStream(Stream):
     """Consecutive runs of one executable on the first device, with states kept in its memory.
 
     A state has two buffers, as on the host: runs that read the first one use one captured graph, runs that read the
-    second another. For a cache with one buffer, the launch that would copy it is skipped.
+    second another. Only a cache that is updated in place has one buffer, for reading and writing; the launch that would
+    copy the cache is skipped.
     """
 
     def __init__(

@@ -153,9 +153,9 @@ def array_of(view: View) -> Array:
 
 
 def view_of(value: Any, device: tuple[int, int], stream: int, where: str) -> tuple[View, int | None]:
-    """A view of an array on this device for use in the stream, and a stream that must be waited for first (None if the
-    array's protocol ensures that). Raises InvalidArgument for an array on another device, or one that is not
-    contiguous."""
+    """A view of an array on this device for use in `stream`, and another stream for which `stream` must wait first. The
+    latter is None if there is none to wait for; for DLPack, the array's owner makes `stream` wait. Raises
+    InvalidArgument for an array on another device, or one that is not contiguous."""
     kind, number = device_of(value) or (CPU, 0)
     if kind == MANAGED:
         kind, number = device

@@ -41,8 +41,8 @@ EXECUTABLES: WeakSet[Executable] = WeakSet()
 
 
 class Executable(Artifact):
-    """A compiled model. Every method may be called from several threads: `run(x)` runs concurrently, runs with bound
-    inputs one after another."""
+    """A compiled model. Every method may be called from several threads. Calls of `run(x)` are executed concurrently;
+    calls of `run()`, which use the inputs that `set_input` bound, are executed one after another."""
 
     def __init__(
         self,
@@ -211,9 +211,9 @@ class Executable(Artifact):
         """Open a stream: consecutive runs whose states stay in native memory, or on the first device. Any number may be
         open.
 
-        `states` maps outputs of the model to the inputs that they become in the next run, in addition to states that
-        the model declares; they start as zeros. Raises InvalidArgument if there are no states, or an output and its
-        input differ in shape or dtype.
+        `states` maps outputs of the model to the inputs that they become in the next run; these inputs start as zeros.
+        The states that the model declares are added to them, with their own initial values. Raises InvalidArgument if
+        there are no states, or an output and its input differ in shape or dtype.
         """
         from relay.runtime.stream import Stream, pairs_of  # here: most models have no states
 
@@ -368,9 +368,9 @@ class Executable(Artifact):
         """Measure the time of each kernel and source operator in runs on these inputs (random ones if none are given),
         for `seconds` on one thread.
 
-        A second program with the same kernels and counters is run; this executable's own code has no counters. Raises
-        Unsupported for an executable that was loaded from a file or is for a GPU, InvalidArgument for one that is for
-        another machine.
+        Runs of this executable's code, which has no counters, alternate with runs of a second program, which has the
+        same kernels and counters. Raises Unsupported for an executable that was loaded from a file or is for a GPU,
+        InvalidArgument for one that is for another machine.
         """
         from relay.runtime.profile import profile
 
@@ -426,9 +426,9 @@ def counts_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
 
 
 def cut(results: Sequence[Array], counts: Sequence[tuple[int, int, int]]) -> list[Array]:
-    """The outputs for callers. `counts` has a triple (output, axis, count) for each of them: the index of a result, and
-    the index of another result that holds the number of valid indices along `axis`, to which the output is cut and
-    copied; the output is not cut if `count` is negative."""
+    """The outputs for callers, by the triples `counts` (output, axis, count), one for each of them. `output` and
+    `count` are indices in `results`: the result `count` holds the number of valid indices along `axis`, and the result
+    `output` is copied up to that number. If `count` is negative, the result is returned whole."""
     return [
         results[number] if by < 0 else results[number][(slice(None),) * axis + (slice(int(results[by])),)].copy()
         for number, axis, by in counts
@@ -436,7 +436,7 @@ def cut(results: Sequence[Array], counts: Sequence[tuple[int, int, int]]) -> lis
 
 
 def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Array]) -> Executable:
-    """Make an executable from its three parts; see `Executable.__iter__`."""
+    """Make an executable from its three parts, into which `graph, lib, params = executable` unpacks it."""
     return Executable(graph, lib, params)
 
 

@@ -86,9 +86,9 @@ def accepts(*versions: str) -> Callable[[_Loader], _Loader]:
 
 def find(name: str, where: str, requirement: str = "") -> Loader:
     """The loader of this name: the last one registered, else relay's, else a package's. Warns if it hides another of
-    this name. `requirement` is the package that an error message tells to install.
+    this name. `requirement` is the package that the user must install if the loader is missing; the error names it.
 
-    Raises Unsupported if there is none, or it cannot be loaded.
+    Raises Unsupported if there is no such loader, or it cannot be loaded.
     """
     hint = f"pip install '{requirement}'" if requirement else "install the package that has it"
     if name in LOADERS.registered:
@@ -119,7 +119,8 @@ def load(
 ) -> Native | Run:
     """Load an artifact by its compiler's loader.
 
-    Raises Unsupported if it is not installed or does not take this version, Malformed if it refuses the artifact."""
+    Raises Unsupported if the loader is not installed, or does not take artifacts of this version of the compiler;
+    Malformed if it refuses the artifact."""
     where = f"external function {symbol}"
     loader = find(compiler, where, requirement)
     versions = cast(object, getattr(loader, VERSIONS, None))

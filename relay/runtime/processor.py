@@ -1,7 +1,7 @@
 """Finds the features of this processor, by LLVM's names but without LLVM, so that code that needs others is never run.
 
-Linux lists them in /proc/cpuinfo under its own names; sources: its arch/x86/include/asm/cpufeatures.h and
-arch/arm64/kernel/cpuinfo.c, and LLVM's lists of features.
+Linux lists the features in /proc/cpuinfo under its own names. The correspondence of names below was taken from Linux's
+arch/x86/include/asm/cpufeatures.h and arch/arm64/kernel/cpuinfo.c, and from LLVM's lists of features.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def _cpuinfo_value(*names: str) -> str:
 
 
 def lacks(features: frozenset[str]) -> list[str]:
-    """The features, by LLVM's names, among `features` that this processor lacks, sorted. Tile registers (AMX) count
-    only if the system lets this process use them; permission is requested here."""
+    """The features, by LLVM's names, among `features` that this processor lacks, sorted. Tile registers (AMX) count as
+    lacking, too, if the system does not let this process use them; this function requests the permission."""
     there = {_letters(flag) for flag in flags()}
     if TILES in features and not granted():
         there -= {_letters(TILES)}

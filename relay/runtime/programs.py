@@ -90,5 +90,5 @@ class ProgramLoader(ABC):
 
     @abstractmethod
     def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compute and fill the outputs (followed by the workspace if there is one). Several threads may call it at the
-        same time."""
+        """Compute and fill the outputs. If the compiler asked for a workspace (scratch memory), it is the last array of
+        `outputs`. Several threads may call this method at the same time."""

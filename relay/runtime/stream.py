@@ -55,8 +55,8 @@ class Stream:
         entry: Callable[[], Callable[[int], None]],
         in_place: Collection[int] = (),
     ):
-        """`pairs` maps the input of each state to the output that feeds it. `frame` makes a table of the addresses that
-        a run needs, with their arrays; `entry` returns the native function that runs with the table at an address.
+        """`pairs` maps the input of each state to the output that feeds it. `frame` makes the arrays of a run
+        and the table of their addresses; `entry` returns the native function, which takes the address of such a table.
         `in_place`: states that native code updates in the output's memory, without an input."""
         self._describe(inputs, outputs, pairs, initial)
         self._entry, self._made = entry, (inputs, outputs, pairs, initial, frame, entry, in_place)
@@ -166,8 +166,9 @@ class Stream:
         return True
 
     def go_on(self, other: Stream) -> None:
-        """Continue from the states of another stream, in its memory where they are updated in place: after that only
-        one of the two may run, until the other continues from it."""
+        """Continue from the states of the stream `other`. States that both update in place are not copied: this stream
+        then uses the memory of `other`. After that only one of the two streams may run, until the other one calls
+        `go_on` with it."""
         with self._alone():
             for number in range(len(self._states)):
                 if not self._share(number, other):

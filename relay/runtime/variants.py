@@ -53,7 +53,7 @@ def unpack(
     parts: Mapping[str, memoryview], where: str, here: bool = True
 ) -> tuple[Interface, dict[Key, Callable[[], archive.Saved]]]:
     """Decode a file's parts to the interface and a loader for each variant. Raises Malformed, or InvalidArgument if
-    this machine lacks a feature; the code may be for any machine if it is not to run `here`."""
+    this machine lacks a feature that the code needs; with `here=False`, code for any machine is accepted."""
     try:
         table = archive.json_of(parts[TABLE], dict[str, Any])
         interface = Interface.from_json(table)

@@ -34,8 +34,8 @@ class Dot:
 
     @property
     def steps(self) -> int:
-        """The number of consecutive steps of the reduction for which one register holds a row's data, where a step
-        multiplies `group` elements of the row; 1 if the instruction cannot select a part of the register."""
+        """The number of consecutive steps of a reduction whose data, for one row, are in one register. A step
+        multiplies `group` elements of the row. 1 if the instruction cannot select a part of the register."""
         size = self.group * self.element.bitwidth // 8
         return REGISTER // size if self.by_lane or self.matrix else 1
 

@@ -17,10 +17,11 @@ OPENCL_FEATURES = frozenset({"dot"})
 
 
 def resolve_gpu(target: str, words: Sequence[str] = ()) -> GpuTarget:
-    """`"cuda"` is any NVIDIA GPU from sm_80 on, `"cuda -arch=sm_90a"` one of its kind, `"cuda -matmul=tf32"` rounds the
-    factors of products of floats (also to f16, bf16), `"cuda -mattr=-mma"` leaves a feature unused; `"opencl"` any
-    device that accepts SPIR-V 1.2, `"opencl -mattr=+dot"` one that also has integer dot products. Raises Unsupported
-    for an unknown chip, InvalidArgument for other options. `words`: the words to parse, if not the whole text."""
+    """Parse the text of a GPU target. `"cuda"` is any NVIDIA GPU from sm_80 on, and `"opencl"` any device that accepts
+    SPIR-V 1.2. Options follow: `-arch=sm_90a` names the chip of a CUDA GPU; `-matmul=tf32` (or f16, bf16) rounds the
+    factors of float products to this type; `-mattr=-mma` leaves a feature of a chip unused; `-mattr=+dot`, for OpenCL
+    only, says that the device has integer dot products. Raises Unsupported for an unknown chip, and for `-matmul`
+    without matrix units; InvalidArgument for other options. `words`: the words to parse, if not the whole text."""
     words = words or target.split()
     if words[:1] == ["opencl"]:
         given = [f"-mattr=+{name}" for name in sorted(OPENCL_FEATURES)]

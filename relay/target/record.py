@@ -97,9 +97,9 @@ class Processor(ABC):
     def llvm_triple(self) -> str:
         """The triple as LLVM reads it: architecture, vendor, system, environment. If the vendor is left out, as in
         `thumbv7em-none-eabihf`, LLVM mistakes the environment for the system, and ignores `eabihf`; so `unknown` is
-        inserted. `eabi` and `eabihf` become `gnueabi` and `gnueabihf`, for which LLVM calls `memcpy` for copies as on
-        other processors, not `__aeabi_memcpy`, and Arm's functions (AAPCS) for floats: GCC's library for ARMv6-M has
-        the product of doubles only under the name `__aeabi_dmul`, not as `__muldf3`."""
+        inserted. `eabi` and `eabihf` become `gnueabi` and `gnueabihf`. With these, LLVM calls `memcpy` for copies, as
+        on other processors, and not `__aeabi_memcpy`; for floats it calls Arm's functions (AAPCS). This is necessary:
+        GCC's library for ARMv6-M has the product of doubles only as `__aeabi_dmul`, not as `__muldf3`."""
         first, *system = self.triple.split("-")
         if system[:1] == ["linux"] or (system[:1] == ["none"] and len(system) == 2):
             system = ["unknown", *system]
@@ -118,8 +118,8 @@ class Processor(ABC):
 
     @property
     def divides_by_products(self) -> bool:
-        """Whether kernels replace a float division by a constant by a product and fused multiply-adds, where the
-        quotient is rounded to an integer and it is proved that no such integer changes."""
+        """Whether kernels divide floats by a constant with a product and fused multiply-adds, instead of a division.
+        They do so only if the quotient is rounded to an integer, and it is proved that the integers stay the same."""
         return False
 
     @property

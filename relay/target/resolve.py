@@ -160,8 +160,9 @@ def _machine(target: str, words: Sequence[str]) -> Target:
 
 
 def _check_arm(machine: CpuTarget, where: str) -> None:
-    """Raise InvalidArgument for features of another microcontroller architecture, for floats passed in registers that
-    the processor lacks or may not use, and for vectors without the registers that hold them."""
+    """Raise InvalidArgument if the target is a microcontroller with a feature that its architecture never has; if it
+    passes floats in registers, but has no unit for floats or may not use it; or if it has vectors (MVE) together with
+    `soft-float`, which forbids their registers."""
     first = machine.triple.partition("-")[0]
     for name, others in NEEDING.items():
         if first.startswith("thumb") and name in machine.features and first not in others:

@@ -71,8 +71,9 @@ class Program:
         return sorted({row.formula for row in self.rows if row.formula not in FORMULAS or not is_plain(row)})
 
     def evaluate(self, given: Mapping[int, Array], rows: Sequence[Row] | None = None) -> dict[int, Array]:
-        """Compute the program's values (with `rows`, only the results of these rows), and return them by number.
-        `given` holds the arguments by number; it may also hold results of rows, which are then not computed again."""
+        """Compute the values of the program's formulas, or only of the formulas `rows`, and return them by number.
+        `given` holds the arguments by number; it may also hold results of formulas, which are then not computed
+        again."""
         values = {**self.values, **given}
         for row in self.rows if rows is None else rows:
             if all(number in values for number in row.results):
@@ -84,8 +85,9 @@ class Program:
 
 
 def is_plain(row: Row) -> bool:
-    """Whether the functions of `formulas` implement the row's parameters: layout NHWC, no negative slices, pooling
-    without dilation, `ceil_mode` and `count_include_pad`, and no `coordinate_transformation_mode`."""
+    """Whether the functions of `formulas` implement the row's parameters: the layout must be NHWC, slices must not be
+    negative, pooling must have neither dilation nor `ceil_mode` nor `count_include_pad`, and a resize no
+    `coordinate_transformation_mode`."""
     p = row.parameters
     layouts = {p.get(name) for name in ("layout", "data_layout", "out_layout") if p.get(name)}
     cuts = [*p.get("begin", ()), *p.get("end", ()), *(stride - 1 for stride in p.get("strides", ()))]

@@ -120,8 +120,9 @@ def located(product: Product, edges: Array) -> tuple[Array, Array]:
     rank[product.values - product.values[0]] = np.arange(count + 1)
 
     def above(number: int, sums: Array) -> Array:
-        """Whether, at these sums, each channel's result is above the result of rank `number`. Sets the element of
-        `right` to False for each channel whose results differ between pixels."""
+        """Return, for each channel, whether its result at these sums comes after result number `number`, in the order
+        in which results occur as sums rise. Set the channel's element of `right` to False if its results differ between
+        pixels."""
         product.shift(np.clip(sums, -FAR, FAR))
         product.run()
         right[(product.out != product.out[:1]).any(axis=0)] = False

@@ -1,12 +1,12 @@
 """Check kernels that sum products of floats with constant weights, within a bound. Each pixel of the inputs is a random
 combination of a few vectors over the channels ("colours"); the file claims the products of the source's weights with
-these vectors, which give all sums, computed here in float64.
+these vectors. From these products, the checker computes all sums, in float64.
 
 Each of the n additions of a sum rounds a partial sum. The size of a partial sum is estimated as the norm of the weights
 times the largest number of the image; if the value that the sum starts with is larger, as that value. A sum may be off
 by `SHARE` times the square root of n times this size: 28 standard deviations of the rounding error, but no bound for
-the worst case. The formulas after the sum are evaluated for it and for both ends of its interval: a result must lie
-between these values, up to roundings of the same size in each step.
+the worst case. The formulas after the sum are evaluated for the claimed sum and for both ends of the interval in which
+the kernel's sum may lie. The kernel's result must lie between these values, up to a rounding error in each formula.
 """
 
 from __future__ import annotations

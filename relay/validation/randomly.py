@@ -112,9 +112,10 @@ def check(
     kernel: Kernel, part: Part, calls: Sequence[Call], weights: Mapping[int, Array], rng: np.random.Generator, bits: int
 ) -> None:
     """Run the kernel on random operands, compare its results with the claimed formula, and add to `part` what was
-    tested. `weights`: the constant weights of products; `bits`: a frequent difference is missed with a probability
-    below 2^-bits. Raises NoTail if operands cannot be drawn, because the range of their values is not known, and
-    Differs if a result is wrong."""
+    tested. `weights`: the constant weights of products; `bits`: a difference that affects at least a certain share of
+    all inputs is missed with a probability below 2^-bits; for integers without weights, the finding states the share.
+    Raises NoTail if operands cannot be drawn, because the range of their values is not known, and Differs if a result
+    is wrong."""
     call, program = kernel.call, kernel.call.program
     sampler = Sampler(calls, rng)
     sums = any(row.formula in ("nn.avg_pool2d", "sum") for row in program.rows)
@@ -207,9 +208,9 @@ def largest(kernel: Kernel, part: Part, rng: np.random.Generator, bits: int) -> 
 
 
 def averages(kernel: Kernel, part: Part, runs: int) -> None:
-    """Check a kernel that averages windows, and add the findings to `part`: a bound for the probability that `runs`
-    random runs miss a wrong coefficient, for windows of fewer than 64 codes; and, where windows do not overlap and have
-    no padding, the result of trying every possible sum of a window. Raises Differs if a result is wrong."""
+    """Check a kernel that averages windows, and add the findings to `part`: for windows of fewer than 64 codes, a
+    bound for the probability that the `runs` random runs before missed a wrong coefficient. If windows neither overlap
+    nor have padding, also run the kernel on every possible sum of a window. Raises Differs if a result is wrong."""
     program, (number,) = kernel.call.program, kernel.operands
     data, p, out = kernel.operands[number], program.rows[0].parameters, kernel.results[0]
     window: list[int] = p["pool_size"]

@@ -10,21 +10,22 @@ wrong coefficient of a result shows:
 - `aimed`, if a result reads one pixel: each pixel of the data has one of two colours, so a channel has two sums. The
   amount puts each sum in turn at a step and one below it, so every D but 0 shows. The two colours give different D with
   a probability of at least 255/256; then at least one D is not 0, and the pixel has that colour with probability 1/2:
-  255/512 together. If the data consist of one pixel, one colour is used, which gives a D of 0 with a probability of at
-  most 1/256: 255/256.
+  255/512 together. If the data consist of one pixel, only one colour is used. It gives a D of 0 with a probability of
+  at most 1/256, so an error shows with a probability of at least 255/256.
 - `dithered`, if a result reads a window of many cells, whose sums are too many to aim at: again pixels have one of two
   colours, which differ by s in each channel. Amounts are uniform over an interval as long as the widest gap between
-  steps, placed so that all sums stay between the first and the last step: a step lies between both sums with
-  probability p(|D|) = min(|D|, narrowest gap) / widest gap. If a channel has few steps, amounts are uniform over an
-  interval in which each sum passes all steps. One colour of a pixel gives D, the other D + b: as p is concave and p(0)
-  = 0, p(|D|) + p(|D + b|) is at least p(|b|), and a random one of the two at least half of it. If one input channel is
-  summed, |b| is at least s, so the probability is at least p(s) / 2. If several are, let one have a coefficient that is
-  off by c: b is y + s c or y - s c with equal probability, where y comes from the other channels, so the probability is
-  at least p(2 s) / 4. Testing the same data with several amounts keeps p concave.
-- `apart`, for depthwise products, whose results shall depend on one channel only: half of the channels, chosen at
-  random, are at the zero point, so their sums are known and can be aimed at; the data of the others are random. A
-  coefficient of another channel shows if this channel is in the second half and the result's own is in the first, with
-  probability 1/4, and D is not 0: 255/1024 together.
+  steps, placed so that all sums stay between the first and the last step. Then a step lies between the sum of the
+  machine code and that of the claimed formula with probability p(|D|) = min(|D|, narrowest gap) / widest gap. If a
+  channel has few steps, amounts are uniform over an interval in which each sum passes all steps. One colour of a pixel
+  gives D, the other D + b: as p is concave and p(0) = 0, p(|D|) + p(|D + b|) is at least p(|b|), and a random one of
+  the two at least half of it. If one input channel is summed, |b| is at least s, so the probability is at least
+  p(s) / 2. If several are, let one have a coefficient that is off by c: b is y + s c or y - s c with equal probability,
+  where y comes from the other channels, so the probability is at least p(2 s) / 4. Testing the same data with several
+  amounts keeps p concave.
+- `apart`, for depthwise products, whose results shall depend on one channel only: about half of the channels, chosen at
+  random, are at the zero point, so their sums are known and can be aimed at; the data of the others are random. If a
+  result wrongly also depends on another channel, this shows if the result's own channel is at the zero point and the
+  other channel is random, which has probability 1/4, and if D is not 0: 255/1024 together.
 """
 
 from __future__ import annotations
@@ -160,8 +161,8 @@ class Sums:
 
     def apart(self) -> None:
         """Run one trial of a depthwise product: half of the channels, chosen at random, are at the zero point, so that
-        their sums are known; the others have random data. Raises Differs if a result of the first half is not the
-        expected one, which does not depend on the others."""
+        their sums are known; the others have random data. Raises Differs if a result of a channel at the zero
+        point is not the expected one: it must not depend on the other channels."""
         product, inputs = self.product, self.geometry.inputs
         quiet = self.rng.integers(0, 2, inputs) > 0
         product.flat[:] = self.codes(product.flat.shape)
@@ -210,10 +211,10 @@ class Sums:
         return np.stack([np.where(swapped, other, one), np.where(swapped, one, other), zero])
 
     def amounts(self, values: Array, spread: Array, extent: Array) -> tuple[Array, Array, Array]:
-        """Choose the interval of integers from which the random amounts are drawn that are added to the sums of a
-        channel in a `dithered` trial (see the module). Return three arrays, by channel: the start and the length of the
-        interval, and a lower bound of the probability that a sum that is wrong by `extent` or more then changes a
-        result, whatever the data of the other channels are."""
+        """In a `dithered` trial (see the module), a random integer is added to the sums of each channel. Choose for
+        each channel the interval from which it is drawn. Return three arrays, by channel: the start and the length of
+        the interval, and a lower bound of the probability that the trial shows a sum that is wrong by `extent` or more,
+        whatever the data of the other input channels are."""
         region = self.region
         low, high, slack = self.ends(values, spread)
         room = region.last - region.first - region.widest - (high - low)

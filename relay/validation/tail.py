@@ -89,10 +89,10 @@ class Tail:
             self.hold(forms)
 
     def hold(self, forms: Mapping[int, np.dtype[Any]]) -> None:
-        """Choose a constant for each of the other tensors that the kernel reads, so that its results rise strictly with
-        the 8-bit rescaled sum, which then follows from a result: the largest value of each tensor's type or, if that
-        fails, the lowest. Set `held` to the constants, and `values` to the 256 results. `forms`: the integer type of
-        each other tensor, by argument number. Raises NoTail if neither choice works."""
+        """Choose a constant for each of the other tensors that the kernel reads: the largest value of the tensor's type
+        or, if that fails, the lowest. With these constants, the kernel's results rise strictly with the 8-bit rescaled
+        sum, so that a result tells the rescaled sum. Set `held` to the constants, and `values` to the 256 results.
+        `forms`: the integer type of each other tensor, by argument number. Raises NoTail if neither choice works."""
         for end in ("max", "min"):
             self.held = {n: np.full((1, 1), getattr(np.iinfo(dtype), end), dtype) for n, dtype in forms.items()}
             values = self.of_codes(self.held)[:, 0]

@@ -4,10 +4,10 @@ more than a few units give different results.
 Weights are found by running the code on data with a single value other than the zero point, and are compared with
 digests of the source model's weights. Then the whole kernel is compared with its formula on random data, each datum one
 of the 2 a + 1 values in [zero point - a, zero point + a]. If the code uses a wrong coefficient, its sum is off by an
-amount D that is an affine function of one datum: at most 2 t - 1 values of the datum give |D| < t. A D of at least t is
-seen in every result that the formula would change if its sum were t larger, and also if it were t smaller; the share of
-such results is measured. So a run misses the error with a probability of at most
-1 - (this share) + (2 t - 1) / (2 a + 1).
+amount D that is an affine function of one datum: for every integer t > 0, at most 2 t - 1 values of the datum give
+|D| < t. If |D| is at least t, the result is seen to be wrong, provided that the claimed formula gives other results
+both for a sum t larger and for a sum t smaller; the share of such results is measured. So a run misses the error with a
+probability of at most 1 - (this share) + (2 t - 1) / (2 a + 1). Of several values tried for t, the best one counts.
 Assumptions: sums are affine in the data, and results do not fall as sums rise.
 """
 

@@ -22,8 +22,8 @@ def machine_of(code: bytes) -> str:
 
 
 def machine_named(architecture: str) -> str:
-    """The name in `MACHINES`, such as "arm", of the processor for an architecture, the first word of a target triple
-    (such as "thumbv7em"); the architecture itself if no name fits."""
+    """Return the name in `MACHINES`, such as "arm", of the processor for an architecture, or the architecture itself if
+    no name fits. `architecture` is the first word of a target triple, such as "thumbv7em"."""
     known = sorted(MACHINES.values(), key=len, reverse=True)
     architecture = "arm" if architecture.startswith("thumb") else architecture
     return next((name for name in known if architecture.startswith(name)), architecture)

@@ -66,8 +66,8 @@ def refusal_of(value: SSAValue) -> str | None:
 
 
 def emit(function: FuncOp, regions: Regions | None = None, around: ModuleOp | None = None) -> Program:
-    """The C program of a function, which may call the external functions of `regions`, declared in the module `around`
-    it. Neither module is changed.
+    """Return the C program of a function. It may call the external functions of `regions`, which the module `around`
+    the function declares. Neither the function nor the module is changed.
 
     Raises Unsupported, naming the op and its source, for an op that cannot be compiled to C.
     """

@@ -31,15 +31,16 @@ BASE_ALIGNMENT = 8
 def export_c(
     mod: IRModule | ModuleOp, folder: str | PathLike[str], name: str = "model", function: str = "main"
 ) -> list[Path]:
-    """Write a function of the module as `name.c`, `name.h`, `name.md`, which tells how to call it, and `name.cmake`,
-    a library for CMake. Returns the paths of the files.
+    """Write a function of the module as C files: `name.c`, `name.h`, `name.cmake` (a library for CMake), and `name.md`,
+    which tells how to call the model. Returns the paths of the files.
 
     The C is C99 without any library but memcpy (and math.h where the model computes floats), with the weights as
     `static const` arrays; integers equal the interpreter's. The module is not changed. For a partitioned module,
     `name_regions.c` has the artifacts of external compilers, and calls their C functions (`Artifact.device`).
 
-    Raises Unsupported, naming the op and its source, for what c does not support, and for a region that no C functions
-    run; InvalidArgument if the name is no identifier of C, or the files cannot be written.
+    Raises Unsupported, naming the op and its source, for an op that the compiler `c` does not support, and for a region
+    whose artifact has no C functions to run it; InvalidArgument if the name is no identifier of C, or the files cannot
+    be written.
     """
     model = read(mod, name, function)
     texts = {

@@ -1,4 +1,5 @@
-"""The C file of an artifact: a program as a function that code built by `relay.build` calls."""
+"""Writes the C file of an artifact, in which the program is a function. The code that `relay.build` generates calls
+this function."""
 
 from __future__ import annotations
 

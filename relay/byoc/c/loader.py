@@ -1,6 +1,7 @@
 """Loads and runs functions compiled by `c` as shared objects of this process. Imports nothing of the compiler.
 
-Artifacts are native code: load an executable that contains one only if you would also run a program from its source.
+Artifacts are native code: load an executable that contains one only if you trust its origin enough to run a program
+from there.
 """
 
 from __future__ import annotations

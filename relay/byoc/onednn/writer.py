@@ -41,7 +41,7 @@ def clipped(bounds: Bounds) -> Post:
 
 
 def reals(bounds: Bounds, codes: Codes) -> Bounds:
-    """The real numbers that codes used as bounds stand for."""
+    """Return the bounds of a clamp as real numbers; `bounds` are quantized values with the parameters `codes`."""
     low, high = (None if bound is None else (bound - codes.zero_point) * codes.scale for bound in bounds)
     return low, high
 

@@ -33,8 +33,8 @@ def layout_refusal(op: Operation) -> str | None:
 def each(
     kind: str | Callable[[Graph, list[str]], str], *types: str, check: Callable[[Any], str | None] | None = None
 ) -> Row[Graph]:
-    """A generator for an elementwise op on these types: it appends a node of this kind, or calls a function with the
-    names of the operands."""
+    """Return the table row for an elementwise op, which supports these element types. `kind` is the kind of ONNX node
+    to append, or a function that appends nodes to the graph, given the names of the operands."""
 
     def refusal(op: Operation) -> str | None:
         found = type_refusal(op, *types) or layout_refusal(op)

@@ -114,7 +114,7 @@ class Graph:
         return self._shared[key]
 
     def number(self, value: npt.ArrayLike, type: np.dtype[Any]) -> str:
-        """Return the name of a constant that has the type `type` in the IR, as the model stores it: int8 values become
+        """Return the name of a constant with this value. `type` is its type in the IR; the model stores int8 values as
         uint8, increased by 128."""
         return self.constant(moved(np.asarray(value, type)))
 

@@ -51,8 +51,8 @@ def _convolution(graph: Graph, product: Product, window: Window) -> None:
 
 
 def moved(graph: Graph, kernel: Array) -> Array:
-    """The kernel as the graph stores it: quantized weights whose type differs from the graph's, in int8 and uint8, are
-    increased or reduced by 128, as their zero point is."""
+    """Return the kernel as the graph stores it. Quantized weights are int8 or uint8, and so is the type that the graph
+    stores: if the two differ, 128 is added to or subtracted from the weights, as from their zero point."""
     if kernel.dtype.kind == "f" or kernel.dtype == graph.weights:
         return kernel
     return (kernel.astype(np.int16) + step(graph, kernel)).astype(graph.weights)

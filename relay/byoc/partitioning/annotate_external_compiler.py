@@ -32,10 +32,10 @@ class AnnotateExternalCompiler(AnnotateTarget):
     `merge-compiler-regions` and `partition-graph` turn annotated ops into functions.
 
     With `choose=cost` compilers and host compete by total cost: the regions of the cheapest plan are formed at once,
-    and the module's attribute `byoc.plan` has its cost, that of the host alone and of each compiler alone. Costs are
-    times in microseconds: of a region, what `Compiler.cost` returns; of an op on the host, an estimate from its
-    schedule. A region of unknown cost stays on the host. `choose=measured` builds and runs each region on both instead,
-    and caches the times for later builds.
+    and the module's attribute `byoc.plan` has the costs of this plan, of the host alone and of each compiler alone.
+    Costs are times in microseconds: of a region, what `Compiler.cost` returns; of an op on the host, an estimate from
+    its schedule. A region of unknown cost stays on the host. `choose=measured` instead builds and runs each region,
+    with its compiler and on the host, and caches the times for later builds.
     """
 
     name: ClassVar[str] = "annotate-external-compiler"

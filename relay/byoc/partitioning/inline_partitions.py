@@ -31,10 +31,10 @@ class InlinePartitions(Pass):
     removed.
 
     Ops return to the order of their sources. A module that a frontend made, or that was parsed, then prints as before
-    partitioning if its ops were in the order of their sources, each constant of a model just before its first use, no
-    two constants were equal, and none was unused. Settings for the compilers stay (`byoc.options`, `byoc.exact`); a
-    function's attribute `compiler` that requested one is not restored. Raises InvalidArgument for a function that is
-    already compiled, since its ops are gone.
+    partitioning, provided that before it the ops were in the order of their sources, each constant of a model was just
+    before its first use, no two constants were equal, and every constant was used. The settings for the compilers stay
+    (`byoc.options`, `byoc.exact`). An attribute `compiler` by which a function requested a compiler is not restored.
+    Raises InvalidArgument for a function that is already compiled, since its ops are gone.
     """
 
     name: ClassVar[str] = "inline-partitions"

@@ -20,8 +20,9 @@ from relay.transforms.dead_ops import erase_dead
 
 
 def find(block: Block, offer: Offer) -> list[tuple[Entry, Match]]:
-    """The matches of a compiler's entries in a block, without overlaps: entries are tried in order, each from the
-    block's end to its start. Ops that no entry takes get the first reason for which a match with them was refused."""
+    """Return the matches of a compiler's entries in a block, without overlaps: entries are tried in order, each from
+    the block's end to its start. For an op that ends in no match, the first known reason is recorded: why the compiler
+    cannot take the op at all, or why a match that contained it was refused."""
     every = {op: i for i, op in enumerate(block.ops) if matchable(op) and offered(op, offer.compiler.name)}
     other = {op: reason.reason for op in every if (reason := foreign(op, offer.compiler)) is not None}
     free = {op: i for op, i in every.items() if op not in other}

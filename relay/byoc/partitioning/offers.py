@@ -1,5 +1,6 @@
-"""What a partitioning pass needs to ask external compilers which ops they take: the compilers with the module's
-options, restricted to exact ops if the module requires exact integers, and checks of their answers."""
+"""What a partitioning pass needs to ask external compilers which ops they take. The compilers have the options that the
+module states for them; if the module requires exact integers, they take only ops that they compute exactly. Their
+answers are checked."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ def targets(names: Names, function: FuncOp, where: str) -> tuple[str, ...]:
 
 
 class Offer:
-    """An external compiler as the partitioning passes ask it which ops it takes. With `require_exact` it takes only ops
-    for which it computes the same integers as the host."""
+    """An external compiler that a partitioning pass asks which ops it takes. With `require_exact` it takes only ops for
+    which it computes the same integers as the host."""
 
     def __init__(self, compiler: Compiler, require_exact: bool):
         self.compiler = settings.exact_part(compiler) if require_exact else compiler
@@ -91,8 +92,9 @@ def table(compiler: Compiler) -> Sequence[Entry]:
 
 
 def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
-    """The refusal of an op of scalars or unknown sizes, or whose layout, kernel layout or packed parameters the
-    compiler cannot read; None if it can."""
+    """Return a Refusal if the compiler cannot read the op: a value is a scalar of control flow or has an unknown size,
+    a layout or kernel layout is none of the compiler's, or quantization parameters are packed. Return None if it
+    can."""
     if not all(is_tensor(value.type) for value in (*op.operands, *op.results)):
         return Refusal("it takes or gives a scalar of control flow, no tensor")
     if any(DYNAMIC in tensor(value).get_shape() for value in (*op.operands, *op.results)):

@@ -51,8 +51,9 @@ def outline(region: byoc.RegionOp, name: str, hoist: bool) -> FuncOp | None:
 
 
 def outputs(region: byoc.RegionOp) -> dict[SSAValue, OpResult]:
-    """The values that the function has to return, each with the first region result that yields it. Results that are
-    arguments or constants of the region are replaced in the host."""
+    """Return the values that the function has to return, each with the first region result that yields it. A region
+    result that is an argument or a constant of the region is not among them: in the host, its uses become uses of the
+    region's operand, or of a copy of the constant."""
     end, holder = region.body.block.last_op, region.parent
     assert isinstance(end, byoc.YieldOp) and holder is not None
     kept: dict[SSAValue, OpResult] = {}

@@ -80,9 +80,9 @@ def plan(
     pricing: Callable[[ModuleOp], Prices],
     annotate: Callable[[ModuleOp, Sequence[str]], None],
 ) -> None:
-    """Replace the module's body by that of the partitioning plan with the least cost, as estimated by the prices that
-    `pricing` returns. `names` are the external compilers; `annotate` forms regions in a module of the ops that the
-    compilers in its second argument take."""
+    """Replace the module's body by that of the partitioning plan with the least cost. `names` are the external
+    compilers. `pricing` returns, for the module, the prices from which costs are computed. `annotate` is called with a
+    module and names of compilers: it forms regions of the ops that these compilers take."""
     every = [op for op in module.walk() if eligible(op)]
     for number, op in enumerate(every):
         op.attributes[NUMBER] = IntegerAttr(number, i64)

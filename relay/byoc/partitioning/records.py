@@ -59,9 +59,9 @@ def leaves(op: Operation) -> Iterator[tuple[Operation, dict[str, str]]]:
 
 
 def rows_of(op: Operation, function: str, targets: Sequence[str], compiler: str = "", place: str = "") -> list[Row]:
-    """The report rows of an op or, if it is a composite or region, of the ops inside it, which `compiler` takes ("" for
-    the host). Each row has the reasons why the other compilers of `targets` did not take the op; without a recorded
-    reason, a presumed one is given for an op on the host."""
+    """Return the report rows of an op; for a composite or region, those of the ops inside it. All these ops are taken
+    by `compiler` ("": the host). Each row has the reasons why the other compilers of `targets` did not take its op. If
+    a reason is not recorded, the row of an op on the host has a presumed one."""
     found: list[Row] = []
     for leaf, told in leaves(op):
         other = "" if compiler else presumed(leaf)

@@ -85,15 +85,16 @@ def write_kernel(program: Assembler, kernel: Kernel, target: int) -> None:
 
 
 def root(region: Region, value: SSAValue) -> SSAValue:
-    """The tensor of which the value is a reshape."""
+    """Return the tensor from which `value` is computed by reshapes alone; `value` itself if no reshape computes it."""
     while isinstance(op := region.of(value).owner, relay.ReshapeOp):
         value = op.input
     return region.of(value)
 
 
 def planned(region: Region, targets: Collection[SSAValue]) -> tuple[dict[SSAValue, Buffer], int]:
-    """Return a buffer of the workspace for each value that a kernel computes and that has no address yet, and the size
-    of the workspace in bytes. The values in `targets` have one, and results of reshapes have that of their operand."""
+    """Return a buffer of the workspace for each value that a kernel computes, and the size of the workspace in bytes.
+    Values in `targets` get no buffer, since they have an address already; results of reshapes get none, since they
+    share the address of their operand."""
     found: dict[SSAValue, Buffer] = {}
     for number, kernel in enumerate(region.kernels):
         for value in (root(region, operand) for op in kernel.ops for operand in op.operands):

@@ -270,9 +270,9 @@ def bring(program: Assembler, product: Product, source: int, image: int, first: 
 
 
 def load_pixels(program: Assembler, where: int, row: int, channels: int, pixels: int, **lines: int) -> None:
-    """Generate the transfers of a line of pixels, or of several `lines` (the fields `outer` of `Transfer`), from
-    address `where` to the scratchpad's rows from `row` on: one for each block of 16 channels, or one for all if they
-    fill their blocks."""
+    """Generate the transfers of a line of `pixels` pixels from address `where` to the scratchpad's rows from `row` on:
+    one for each block of 16 channels, or one for all channels if these fill their blocks. `lines` are the fields
+    `outer`, `outer_bytes` and `outer_rows` of `Transfer`, if there are several such lines."""
     blocks = -(-channels // LANES)
     if channels % LANES == 0:
         program.emit(Load(address=where, row=row, inner=pixels * blocks, **lines))

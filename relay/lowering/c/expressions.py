@@ -70,7 +70,8 @@ def call(helpers: Helpers, name: str, result: str, parameters: str, body: str, g
 
 
 def narrowed(text: str, level: int, type: Attribute) -> tuple[str, int]:
-    """Return a C expression of type `int` or wider, and its level, cast to `type` if this has fewer bits."""
+    """Return a C expression and its level of precedence. The given `text` is of type `int` or wider; it is cast to
+    `type` if that has fewer than 32 bits."""
     return (f"({type_name(type)})({text})", ATOM) if bits(type) < 32 else (text, level)
 
 

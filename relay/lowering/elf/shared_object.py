@@ -139,8 +139,8 @@ class Linker:
 
     def place(self) -> None:
         """Copy every section of the object files into a section of the shared object (`Part`). Then reserve slots of
-        the global offset table, for symbols whose address code reads from a slot and for imported functions, and stubs
-        through which imported functions are called."""
+        the global offset table: for imported functions, and for symbols whose address is read from a slot. Also reserve
+        the stubs through which imported functions are called."""
         for number, each in enumerate(self.objects):
             for index, section in each.sections.items():
                 part = self.part_of(section)

@@ -9,8 +9,8 @@ to 19 + 4 t in lane t. So the values of these keys, a channel's bytes in shared 
 those of the keys whose weights are word w of lane t are at byte 16 w + 4 t. Thus no data moves between lanes.
 
 With a single tile of keys, the operations on rows are applied unchanged. With several tiles, a softmax of floats is
-computed incrementally (`online_softmax`). Other chains need a pass over the keys for each reduction, whose scores are
-computed again, and one for the values, so that codes equal those of separate launches.
+computed incrementally (`online_softmax`). For any other chain, each reduction is a pass over all keys, and a last pass
+multiplies the values; every pass computes the scores again. So the codes equal those of separate launches.
 """
 
 from __future__ import annotations
@@ -231,8 +231,8 @@ class AttentionKernel(PairKernel):
         ]
 
     def compute_for(self, op: linalg.GenericOp, emitter: TileRow) -> None:
-        """Emit the row operations between the two products of the attention on which the inputs of `op` depend, unless
-        they were emitted already."""
+        """Emit the operations on rows of scores that compute the inputs of `op`, and those that these depend on in
+        turn, unless they were emitted already. They lie between the two products of the attention."""
         for value in op.inputs:
             if value in self.scores.chain.written and value not in emitter.numbers and (value, "") not in emitter.kept:
                 writer = next(each for each in self.scores.chain.ops if value in each.outputs)

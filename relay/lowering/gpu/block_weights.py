@@ -83,8 +83,8 @@ class BlockWeights:
         return float(max(scales)) * ((1 << 8) - 1)
 
     def pack(self, given: GivenConstants) -> list[SSAValue]:
-        """Replace the arguments by packed ones and return them: codes, the lowest bits of a byte first, scales and zero
-        points, all flat. Zero points that are all equal are omitted."""
+        """Replace the arguments for codes, scales and zero points by packed ones, and return these. All are flat; codes
+        are packed into bytes from the lowest bits on. Zero points that are all equal are omitted."""
         codes, scales, zeros = map(given.arrays_of, self.arguments)
         bytes = [[pack(each.view(np.uint8), self.bits)] for each in codes]
         kept = [[each.reshape(-1).view(np.int8)] if self.zero is None else [] for each in zeros]
@@ -143,8 +143,8 @@ class BlockReader:
         return [b.lane(whole, n) for n in range(size * 8 // WORD_BITS)]
 
     def steps(self, words: Sequence[SSAValue], count: int, start: SSAValue) -> Iterator[SSAValue]:
-        """Yield each of the first `count` codes of `words` minus the zero point, as a float: the exact difference of
-        2^23 plus the code and `start`, which is 2^23 plus the zero point."""
+        """Yield the first `count` codes of `words` as floats, each minus the zero point. Each is computed exactly, as a
+        difference of two floats: 2^23 plus the code, minus `start`, which is 2^23 plus the zero point."""
         b, per, mask = self.b, WORD_BITS // self.w.bits, self.b.constant((1 << self.w.bits) - 1, i32)
         for number in range(count):
             word, shift = words[number // per], number % per * self.w.bits

@@ -1,8 +1,8 @@
-"""Stages that the device's copy engine for tiles (TMA) copies, if both factors are matrices in memory.
+"""Pipeline stages whose tiles the device's copy engine (TMA) copies, if both factors are matrices in memory.
 
 One thread requests both tiles of a stage; a barrier in shared memory counts their bytes, and all threads wait for it.
-The engine writes through the proxy by which the matrix units of groups of warps read, so that no fence is needed
-between.
+The engine writes shared memory through the same proxy through which `wgmma` reads it, so that no fence is needed
+between a copy and the product that reads it.
 
 Sources: PTX ISA, "cp.async.bulk.tensor", "mbarrier", "fence.proxy.tensormap"; CUDA C++ Programming Guide, "Using TMA to
 transfer multi-dimensional arrays", on maps in global memory.

@@ -194,9 +194,9 @@ class KernelWriter(FunctionWriter):
         super().line(text)
 
     def range_of(self, name: str) -> str:
-        """Return the LLVM attribute `range` for the result of the intrinsic `name`, followed by a space, if that is the
-        block's number and the size of the grid is known; else an empty string. With it, LLVM divides the number in 32
-        bits instead of 64."""
+        """If the intrinsic `name` returns the block's number and the size of the grid is known, return the LLVM
+        attribute `range` for its result, followed by a space; else return an empty string. With this attribute, LLVM
+        divides the number in 32 bits instead of 64."""
         if name != BLOCK_NUMBER or self.kernel.known_grid_size is None:
             return ""
         blocks, *_ = self.kernel.known_grid_size.iter_values()

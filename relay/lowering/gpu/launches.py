@@ -53,7 +53,7 @@ class Launch:
 
 def program(module: IRModule) -> tuple[list[Launch], list[dict[str, Any]]]:
     """Return the launches of @main, in order, and its steps: ranges of these launches, and the host's work between
-    them. Raises Unsupported for an operation that neither can execute.
+    them. Raises Unsupported for an operation that is neither a launch nor expressible as one of the host's steps.
 
     Steps: `{launches: [first, last]}`; `{external, inputs, outputs}`, a call of the external function of this number
     with addresses and sizes; `{read, to}`, which reads a condition from memory; `{set, to}`, which sets conditions to

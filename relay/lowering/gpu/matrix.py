@@ -120,7 +120,8 @@ class Product:
 
     @property
     def image(self) -> tuple[SSAValue, tuple[int, ...], tuple[int, ...]]:
-        """The buffer of the images without padding, its shape, and the padded rows and columns before it."""
+        """The buffer of the images without padding, its shape, and the numbers of padding rows and columns before the
+        first row and column of an image."""
         if self.padding is None:
             return self.conv.data.value, shape_of(self.conv.data.value), (0, 0)
         return self.padding.source, shape_of(self.padding.source), self.padding.low[1:3]
@@ -218,10 +219,11 @@ class Matrix(Product):
         return self.splits * self.tile.slices * self.steps * self.deep
 
     def pack(self, kernel: Array) -> list[Array]:
-        """Return the weights as `int8[packed_columns, packed_depth]`, padded with zeros, and the number that is added
-        to each channel's sums, `count zx zw - zx sum w` (zero points zx of the data and zw of the weights w; `count`
-        weights). Where windows reach outside images, there is such a number for each kind of border, which also adds
-        the padding that is not copied. Float weights are returned alone, as bytes.
+        """Return the packed weights, `int8[packed_columns, packed_depth]`, padded with zeros, and an array of the
+        numbers that are added to the channels' sums. A channel's number is `count zx zw - zx sum w` (zero points zx of
+        the data and zw of the weights w; `count` weights). If windows reach outside images, the array has a row of
+        numbers for each kind of border; they also contain the products of the padding's code and the weights outside
+        the image, since the padding is not copied. Float weights are returned alone, as bytes.
 
         A row has the weights of one channel; rows are in the order in which shared memory holds them. Of each 8 n rows,
         n being the tile's `run`, row `8 i + 2 t + j` has channel `2 n t + 2 i + j` (i < n, t < 4, j < 2), so that the
@@ -266,8 +268,9 @@ class Matrix(Product):
 
 
 def outside(borders: Borders, kernel: Array) -> Array:
-    """Return an array [pair, channel]: for each pair of a span of rows and a span of columns, the sum of the weights
-    whose taps are outside the image, where the device's copies yield zeros instead of the padding's code. `kernel`: the
+    """Return an array [pair, channel]: the sums of the weights whose taps are outside the image, where the device's
+    copies yield zeros instead of the padding's code. A span is a range of output rows, or of output columns, whose
+    windows have the same taps inside the image; each span of rows forms a pair with each span of columns. `kernel`: the
     weights, [channel, row, column, depth]."""
     taps = kernel.astype(np.int64).sum(axis=3)
     inside = [

@@ -150,9 +150,9 @@ class MatrixKernel:
         return found * (self.tile.row_steps // self.tile.starts)
 
     def starting_of_rows(self, offsets: SSAValue) -> list[SSAValue]:
-        """Return the initial values of a thread's sums for a convolution whose windows reach outside of the images. The
-        initial values then depend on the row of the result as well as the column: on which taps of the row's window are
-        outside of the image (`border`)."""
+        """Return the initial values of a thread's sums for a convolution whose windows reach outside of the images.
+        There, the initial values differ from row to row of the result, too, not only from column to column: they depend
+        on which taps of the row's window are outside of the image (`border`)."""
         b, t, tile, lanes = self.b, self.t, self.tile, 2 * self.tile.run
         self.offsets, found = [], list[SSAValue]()
         column = b.plus(b.plus(t.first_column, t.warp_column), b.times(t.rem(t.lane, QUAD), lanes))
@@ -171,7 +171,7 @@ class MatrixKernel:
         return found
 
     def row(self) -> Index:
-        """Return the index of the first row of the result of which the thread has sums."""
+        """Return the index of the thread's first row: the first row of the result in which it computes sums."""
         t = self.t
         return self.b.plus(self.b.plus(t.first_row, t.warp_row), t.div(t.lane, QUAD))
 
@@ -195,8 +195,8 @@ class MatrixKernel:
         unravel: Callable[[Index], list[Index]],
     ) -> None:
         """Apply the epilogue to `values`, neighbouring sums of a thread in row `row` of the product, and store the
-        results; if the sums are only parts, since the depth is split, store the sums themselves. `column`: the column
-        of the first sum relative to the warp's columns and the thread's place in them."""
+        results; if the sums are only parts, since the depth is split, store the sums themselves. `column`: the number
+        of columns from the thread's first column in the tile to the first of these sums."""
         b, t, lanes, m = self.b, self.t, self.m.lanes, self.m
         start = b.plus(b.plus(t.first_column, t.warp_column), b.times(self.quad, len(values)))
         start = b.plus(start, column)
@@ -231,9 +231,9 @@ class MatrixKernel:
         return b.add(arith.SubiOp(value, scaled)).result
 
     def result(self, dims: list[Index], value: SSAValue, border: Index = 0) -> None:
-        """Add the corrections for zero points to `value`, the sum of products at the indices `dims` or a vector of the
-        sums from there on, then compute and store the kernel's results. `border`: the index in the buffer of
-        corrections where those of the row begin."""
+        """Add the corrections for zero points to `value`, then compute and store the kernel's results. `value` is the
+        sum of products at the indices `dims`, or a vector of the sums of neighbouring channels that begins there.
+        `border`: the index in the buffer of corrections at which the row's corrections begin."""
         b, nest, points = self.b, self.m.nest, self.points
         column = dims[-1]
         if self.points.lanes > 1:
@@ -273,7 +273,8 @@ class MatrixKernel:
 
 
 def span_number(b: LoopBuilder, spans: Sequence[Span], place: Index) -> Index:
-    """Emit the number of the span that contains `place`, the number of an output row or of an output column."""
+    """Emit the number of the span that contains the output row or column `place`. A span is a range of output rows, or
+    of output columns, whose windows have the same taps inside the image."""
     found: Index = 0
     for start, *_ in spans[1:]:
         behind = b.compare(b.index(place), "uge", b.index(start))
@@ -282,9 +283,9 @@ def span_number(b: LoopBuilder, spans: Sequence[Span], place: Index) -> Index:
 
 
 class Exchange:
-    """Emits one thread's part in adding the sums of all slices of the depth, which different warps of a block sum up,
-    through shared memory after all products. `groups`: the indices of the thread's sums, in groups of neighbours; each
-    group is added up and completed by the threads of one slice."""
+    """Emits one thread's part in adding the sums of all slices of the depth. Each slice is summed by other warps of the
+    block; after all products, the warps exchange their sums through shared memory. `groups`: the indices of the
+    thread's sums, in groups of neighbours; each group is added up and completed by the threads of one slice."""
 
     def __init__(self, thread: MatrixThread, groups: Sequence[Sequence[int]]):
         self.t, self.b, self.groups = thread, thread.b, groups
@@ -293,9 +294,9 @@ class Exchange:
         self.words = shared_view(self.b, thread.shared, i32, words)
 
     def place(self, slice: Index, group: int, vector: int) -> Index:
-        """Return the offset in shared memory, in 32-bit words, at which vector `vector` (`VECTOR` sums) of this
-        thread's group `group` of sums is stored, as computed by slice `slice` of the depth. The vectors with the same
-        numbers of neighbouring threads are contiguous."""
+        """Return the offset, in 32-bit words of shared memory, of a vector of `VECTOR` sums: vector `vector` of the
+        thread's group `group`, as summed over slice `slice` of the depth. Neighbouring threads' vectors with the same
+        three numbers are contiguous."""
         b, t = self.b, self.t
         number = b.plus(b.times(slice, len(self.groups) * self.each), group * self.each + vector)
         return b.times(b.plus(b.times(number, t.tile.threads), t.number), VECTOR)

@@ -76,9 +76,9 @@ def are_words(value: SSAValue, element: Attribute) -> bool:
 
 
 def clipped(value: SSAValue) -> tuple[SSAValue, str] | None:
-    """If `value` is clipped to a range of 8-bit codes, return a value that only has to be saturated to obtain it, and
-    the name of the codes' type; else None. The outermost clips are skipped for this if their bounds are those of the
-    whole type."""
+    """If `value` is clipped so that it fits a type of 8-bit codes, return a pair: an integer that equals `value` once
+    it is saturated to this type, and the name of the type (`s8` or `u8`); else return None. The integer is `value`
+    without the outermost clips whose bounds are those of the whole type."""
     bounds: list[tuple[SSAValue, int]] = []
     low, high, inner = -(2**31), 2**31 - 1, value
     while isinstance(owner := inner.owner, CLIPS) and (bound := constant_of(owner.rhs)) is not None:

@@ -137,7 +137,7 @@ class PairCopies:
     ) -> Iterator[Part]:
         """Yield the chunks that this thread copies from `rows` rows of a factor to a stage in shared memory. The factor
         has `count` rows, the first one copied is `first`, and the copies begin at offset `start` of the stage.
-        `ordered`: the rows are stored in the order of packed weights, which the second factor has."""
+        `ordered`: whether the rows are stored in the order of packed weights, as those of the second factor are."""
         b, t = self.b, self.t
         chunk, together = t.rem(t.number, t.chunks), t.tile.threads // t.chunks
         for number in range(rows // together):

@@ -80,7 +80,8 @@ class Nest:
 
 
 def nest_of(op: linalg.GenericOp, fills: Sequence[linalg.FillOp]) -> Nest:
-    """Return the operation as a nest, with the initial values that these fills set."""
+    """Return the operation as a nest. Its initial values are the scalars to which `fills` set its outputs, and None for
+    other outputs."""
     started = {fill.outputs[0]: fill.inputs[0] for fill in fills}
     return Nest(op, tuple(started.get(output) for output in op.outputs))
 

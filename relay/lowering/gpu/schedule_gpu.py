@@ -155,9 +155,9 @@ class FunctionScheduler:
         return named <= {None, *(kind.strategy for kind in kinds)}
 
     def find(self) -> Fused:
-        """Find the buffers that need no memory, because their readers compute the elements themselves, and the fills
-        that only initialise a later operation. The operations that write these buffers and these fills need no launch,
-        and are added to `self.done`."""
+        """Find the operations that need no launch of their own, and add them to `self.done`. These are the operations
+        that write a buffer which needs no memory, because its reader computes the elements itself, and the fills that
+        only initialise a later operation."""
         producers: dict[SSAValue, Producer] = {}
         pending: dict[Operation, list[linalg.FillOp]] = {}
         frames: dict[Operation, Padding] = {}

@@ -1,5 +1,5 @@
-"""Scores of a warp's queries and tiles of keys: queries are copied to shared memory once, at their whole depth,
-followed by two stages of a tile of keys."""
+"""Scores of a warp's queries and tiles of keys. Shared memory begins with the queries, which are copied once, at their
+whole depth; two stages follow, each for one step of a tile of keys."""
 
 from __future__ import annotations
 

@@ -43,10 +43,10 @@ Join = type[
 
 @dataclass(frozen=True)
 class Team:
-    """The `size` threads that together compute one point, such as an element of a result or a row. `along`: whether
-    the threads of a point have neighbouring numbers; if not, neighbouring threads belong to neighbouring points.
-    `shuffles`: whether threads combine partial results by shuffles between lanes of a warp; if not, the threads of a
-    point have neighbouring numbers, and combine them through shared memory."""
+    """The `size` threads that together compute one point, such as an element of a result or a row. `along`: whether the
+    threads of a point have neighbouring numbers; if not, neighbouring threads belong to neighbouring points.
+    `shuffles`: whether threads combine partial results by shuffles between lanes of a warp; if not, they combine them
+    through shared memory, which requires that the threads of a point have neighbouring numbers."""
 
     size: int
     along: bool

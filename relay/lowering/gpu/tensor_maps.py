@@ -25,10 +25,10 @@ class TensorMap:
     from a row to the next, `box` the bytes and the rows of a tile. Tiles are swizzled in shared memory: chunk c of 16
     bytes of row r is stored at c xor (r mod 8), or by CUDA's swizzles of 64 and 32 bytes if rows are that short.
 
-    If `corners` is not empty, a map of images, for im2col copies: `dims` are channels, columns, rows and images, and a
-    row of a tile is one pixel of a window. `corners` are the row and column of the first window relative to the image's
-    first pixel, those of the last window relative to its last pixel, and the stride between windows; each number holds
-    for rows and columns alike.
+    If `corners` is not empty, the map describes images, for im2col copies: `dims` are channels, columns, rows and
+    images, and a row of a tile is one pixel of a window. `corners` are three numbers, each of which holds for rows and
+    columns alike: the offset of the first window from the image's first pixel, the offset of the last window from the
+    image's last pixel, and the stride between windows.
     """
 
     dims: tuple[int, ...]

@@ -84,7 +84,7 @@ class Tile:
 
     @property
     def column_steps(self) -> int:
-        """The number of instructions of 8 columns of a warp."""
+        """The number of instructions, of 8 columns each, that cover the columns of a warp."""
         return self.columns // self.across // 8
 
     @property

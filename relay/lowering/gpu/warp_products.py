@@ -121,7 +121,7 @@ class WarpProducts:
         return self.four(f"llvm.nvvm.mma.m16n8k32.row.col.{name}", [*a, *w, *sums])
 
     def four(self, intrinsic: str, operands: Sequence[SSAValue]) -> list[SSAValue]:
-        """Return the four sums that a matrix instruction computes."""
+        """Emit a matrix instruction; return the four of its 16 x 8 sums that this lane holds."""
         four = llvm.LLVMStructType.from_type_list([self.kind] * 4)
         return self.b.fields(self.b.add(llvm.CallIntrinsicOp(intrinsic, operands, [four])).results[0])
 
@@ -163,10 +163,10 @@ class FloatProducts(RoundedProducts):
         return found
 
     def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-        """Return a lane's four words of a matrix instruction's left factor, two floats rounded to half precision each.
-        Of its two rows of 16 elements, the lane has the elements (t, t + 4) of both rows, then (t + 8, t + 12) of both,
-        where t is its number modulo 4. `halves`: its words of elements 0 to 7 and of 8 to 15, as `ldmatrix` loads
-        them."""
+        """Return the four 32-bit words that a lane supplies as the left factor of a matrix instruction; each holds two
+        floats rounded to half precision. The lane has elements of two rows of 16: first (t, t + 4) of each row, then
+        (t + 8, t + 12) of each, where t is the lane's number modulo 4. `halves`: the lane's words of the rows' elements
+        0 to 7 and 8 to 15, as `ldmatrix` loads them."""
         pairs = [[words[row], words[row + 2]] for words in halves for row in range(2)]
         return [half_word(self.b, self.m.format.name, self.floats(pair)) for pair in pairs]
 

@@ -32,7 +32,8 @@ def zero_point(attr: IntegerAttr | None) -> int:
 
 
 def multiply_add(op: Contraction) -> Body:
-    """`acc + (data - input zero point) * (kernel - kernel zero point)` in the accumulator's type; bf16 in f32."""
+    """Return the body `acc + (data - input zero point) * (kernel - kernel zero point)`, computed in the accumulator's
+    type. Floats have no zero point; bf16 and narrower ones are widened to f32 first."""
     sources = [tensor(value).element_type for value in op.operands]
     zeros = zero_point(op.input_zero_point), zero_point(op.kernel_zero_point)
 
@@ -61,8 +62,8 @@ def contract(
     reductions: int,
 ) -> SSAValue:
     """Emit a `linalg.generic` that adds the products of data and kernel to a new tensor of zeros; return its result.
-    Its loops are one for each dimension of `shape`, that of the result, then `reductions` loops that are summed over;
-    `data` and `kernel` are values with their indexing maps."""
+    `shape` is the result's shape. The loops are one for each of its dimensions, then `reductions` loops that are summed
+    over. `data` and `kernel`: a value and its indexing map each."""
     accumulator = e.filled(shape, op.out_dtype, 0)
     output = axes(len(shape) + reductions, *range(len(shape)))
     return e.generic([data, kernel], [(accumulator, output)], reductions, multiply_add(op))[0]

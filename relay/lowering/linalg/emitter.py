@@ -146,8 +146,8 @@ class Clip:
 
 
 def clip_of(op: Operation) -> Clip | None:
-    """Return the clip of a float to a range whose last op, a minimum, is `op`. None if `op` is not the minimum of a
-    constant and a maximum of a float and a constant."""
+    """Return the clip of a float that ends with `op`: `op` is the minimum of a constant and of the maximum of the float
+    and a constant. None if `op` is no such minimum."""
     if not isinstance(op, arith.MinimumfOp):
         return None
     lower, high = op.lhs.owner, number(op.rhs)

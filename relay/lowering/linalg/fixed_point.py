@@ -72,8 +72,8 @@ def may_be_positive(value: SSAValue) -> bool:
 
 
 def to_nearest(e: Emitter, value: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
-    """Emit `(p + 2^(s-1) - (p < 0)) >> s` in i64, where p is the product and s = 31 - exponent: halves are rounded away
-    from zero."""
+    """Emit `(p + 2^(s-1) - (p < 0)) >> s` in i64, where p is `value * multiplier` and s = 31 - exponent. Halves are
+    rounded away from zero."""
     product = e(arith.MuliOp(e(arith.ExtSIOp(value, i64)), e(arith.ExtSIOp(multiplier, i64))))
     shift = e(arith.ExtSIOp(e(arith.SubiOp(e.constant(31, i32), exponent)), i64))
     half = e(arith.ShLIOp(e.constant(1, i64), e(arith.SubiOp(shift, e.constant(1, i64)))))

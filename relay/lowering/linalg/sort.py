@@ -78,8 +78,8 @@ def by_rank(e: Emitter, op: relay.SortingOp, rank: SSAValue, count: int, source:
 def ordered(
     e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool, count: int, wanted: Sequence[IntegerType | None]
 ) -> list[SSAValue]:
-    """Return a tensor for each item of `wanted`, of the first `count` elements of the sorted axis: of their values
-    where the item is None, of their indices where it is an integer type (the type of the indices)."""
+    """Return the first `count` elements of the sorted axis, as one tensor for each item of `wanted`. It holds their
+    values if the item is None, and their indices before sorting, as integers of this type, if the item is a type."""
     type, axis = tensor(op.input).element_type, op.along
 
     def before(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -117,9 +117,9 @@ Before = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
 def merged(
     e: Emitter, keys: SSAValue, axis: int, before: Before, wanted: Sequence[IntegerType | None], count: int
 ) -> Sequence[SSAValue]:
-    """Sort `keys` along an axis by the comparison `before`, and return the first `count` elements of the sorted axis:
-    one tensor for each entry of `wanted`, with their keys if the entry is None, else with their indices before sorting
-    in the entry's integer type."""
+    """Sort `keys` along an axis by the comparison `before`. Return the first `count` elements of the sorted axis, as
+    one tensor for each entry of `wanted`: it holds their keys if the entry is None, and their indices before sorting,
+    as integers of this type, if the entry is a type."""
     size, width = dims(keys)[axis], 1
     indices: SSAValue | None = None
     results: Sequence[SSAValue] = []

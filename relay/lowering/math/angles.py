@@ -112,5 +112,5 @@ def tan(b: Arithmetic, x: SSAValue) -> SSAValue:
 
 
 def zero_itself(b: Arithmetic, x: SSAValue, found: SSAValue) -> SSAValue:
-    """Return `found`, or x itself if it is a zero, so that zeros keep their signs."""
+    """Return `found`, but x itself where x is zero, so that zeros keep their signs."""
     return b.select(b.compare(x, "oeq", b.number(0.0, f64)), x, found)

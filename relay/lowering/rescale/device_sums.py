@@ -85,8 +85,8 @@ class DeviceSum:
 
 
 def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
-    """Return a proved form of `apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b; None if there
-    is none."""
+    """Return a proved form of `apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b, where f and g
+    convert a code to the integer that is rescaled; None if there is none."""
     parts = parts_of(op, calls)
     if parts is None:
         return None
@@ -137,9 +137,9 @@ def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] 
 
 
 def is_shifted_by_product(value: SSAValue, clip: arith.MaxSIOp | arith.MinSIOp, calls: CallGraph) -> bool:
-    """Whether a rescale that can become a wide product (`find_wide`) computes the number that `clip` clips, nothing but
-    `value` is computed from that number, and the rescale's final right shift is by 2 to 31 bits. A multiplication can
-    then replace this shift."""
+    """Whether a multiplication can replace the final right shift of the rescale whose result `clip` clips. The rescale
+    must be one that can become a wide product (`find_wide`), with a shift by 2 to 31 bits, and nothing but `value` may
+    be computed from its result."""
     scale = rescale_before(clip.lhs)
     if scale is None or not all(each.has_one_use() for each in (scale.output, clip.lhs)):
         return False

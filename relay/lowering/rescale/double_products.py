@@ -139,8 +139,8 @@ def multiplier_of(scale: float, shift: int, levels: Array) -> int | None:
 
 
 def steps_of(scale: float, most: int) -> Steps | None:
-    """Return the integer multiplier and shift that replace a multiplication by the float64 `scale` with rounding, such
-    that all results from `-most` to `most` are exact; None if none are found."""
+    """Return the `Steps` that give the same integers as a rounded multiplication by the float64 `scale`, for all
+    results from `-most` to `most`; None if none are found."""
     levels = np.arange(1, most + 1)
     least = np.array(least_of_product(levels, scale))
     top = int(least[-1])

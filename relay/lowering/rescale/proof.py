@@ -176,7 +176,7 @@ def prove32x2(scale: Array, where: Conditions) -> Form | None:
 
 def prove64(scale: Array, where: Conditions) -> Form | None:
     """Return the form of a rescale by one float64 multiply-add with the exact scale of each channel; None if it is not
-    proved to give the reference's integers, for which `where` are the conditions."""
+    proved to give the reference's integers. `where`: the conditions for equal integers."""
     first, end = interval(scale, where)
     offset = (first + end) / 2
     if not _inside(offset, first, end, 2 * _guard(where)).all():

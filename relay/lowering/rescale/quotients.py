@@ -4,15 +4,16 @@ same integers, and are faster.
 `round(x / s)` rounds the quotient to float32, and then to an integer, halves away from zero. It is at least j for all x
 from the first one with `float32(x / s) >= j - 1/2`. The form `trunc(fma(x, scale, fma(x, rest, copysign(offset, x))))`
 replaces it if its result reaches every integer j at the same x. This is checked exactly for the floats next to each
-such x, and scale, rest and offset are varied until it holds for all j. Floats further away need no check: there the sum
-differs from j by more than the rounding of the inner sum, at most 2^-25, can change it. Negative x need none either,
-because both forms are odd functions. Numbers are clipped before the division instead of after it, so that all are
-finite.
+such x, and scale, rest and offset are varied until it holds for all j. Floats further away need no check: their
+sums differ from j by more than the rounding error of the inner sum, which is at most 2^-25. Negative x need none
+either, because both forms are odd functions. The quotient was clipped after it was rounded; in this replacement x is
+clipped before the multiply-adds, so that it is finite.
 
 `roundeven(x / s)` is replaced by `roundeven(fma(x, scale, x * rest))`, with two numbers whose sum is nearly the inverse
 of s. Before its last rounding the sum has a relative error of at most 2^-46, and from one float x to the next it grows
 by a relative 2^-24. So it is monotone, like the quotient, and is checked on the floats next to each such x as well.
-Neither number is negative, so that infinite x stay infinite, and are clipped afterwards.
+This replacement is clipped afterwards, as the quotient was: neither number is negative, so that infinite x stay
+infinite.
 """
 
 from __future__ import annotations
@@ -195,8 +196,9 @@ def followers(op: Operation, names: Sequence[str]) -> list[Operation] | None:
 
 
 def levels_of(scale: float, count: int) -> tuple[Array, Array]:
-    """Return two arrays [level, float], for the levels 1 to `count`: the 2 `FAR` + 1 floats around the least x whose
-    quotient x / scale reaches the level minus 1/2, and whether the quotient of each of them does."""
+    """Return two arrays [level, float], with a row for each level from 1 to `count`. The first has the 2 `FAR` + 1
+    floats around the least x whose quotient x / scale is at least the level minus 1/2; the second says for each of
+    these floats whether its quotient is."""
     half = np.arange(1, count + 1)[:, None] - 0.5
     near = (half * scale).astype(np.float32).view(np.int32)
     around = (near + np.arange(-FAR, FAR + 1, dtype=np.int32)).view(np.float32)
@@ -269,7 +271,7 @@ def rewrite_quotient(found: Quotient, constants: Emitter) -> None:
 
 
 def clamp(op: Operation, low: int, high: int, constants: Emitter) -> None:
-    """Clamp the result of an op, for all its users."""
+    """Clamp the result of an op to `low` to `high`, and make all its users read the clamped integer."""
     block, result = op.parent_block(), op.results[0]
     assert block is not None
     e, uses = Emitter(block, op.location, constants, op.next_op), list(result.uses)

@@ -81,10 +81,11 @@ def _rescale(op: ApplyScaleOp, calls: CallGraph) -> Rescale | None:
 
 
 def _side(op: ApplyScaleOp, sign: int, calls: CallGraph) -> tuple[SSAValue, Side] | None:
-    """Return the code from which one operand of a rescaled sum is computed, by an optional left shift and the rescale
-    `op`, and a `Side`: the values of the code, and the term that each contributes to the sum, times `sign` (-1 for the
-    operand that is subtracted, else 1). None if the rescale's input is not computed from one code, or its values or
-    constants are out of the supported range."""
+    """Return the code from which `op`, the rescale that computes one operand of a sum, computes its result, perhaps
+    after a left shift, and a `Side`: the values of the code, and the term that each contributes to the sum. Terms are
+    multiplied by `sign`: -1 for the operand that is subtracted, else 1. Return None if the rescale's input is not
+    computed from one code, if its constants are not supported (see `_rescale`), or if a value of the code is too
+    large."""
     rescale = _rescale(op, calls)
     shifted = enumerate_codes(op.value)
     if rescale is None or shifted is None:

@@ -99,8 +99,9 @@ def added(op: ApplyScaleOp) -> int:
 def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallGraph, base: int = 0) -> None:
     """tosa.apply_scale %x, %m, %s  =>  trunci(%x * %factor + %constant >> 32) >> %shift
 
-    If `found.signed`, u = x + 2^31 replaces x, and u >> 31 is added before the shift by %shift. A `base` other than 0
-    is added to the result; the shift is then a product, `(... * 2^(32 - shift) + base * 2^32) >> 32`."""
+    If `found.signed`, u = x + 2^31 replaces x, and u >> 31 is added before the shift by %shift. If `base` is not 0, it
+    is added to the result: one multiply-add then replaces the shift, `(... * 2^(32 - shift) + base * 2^32) >> 32`,
+    where `...` is the number that would be shifted."""
     e = constants.in_front_of(op)
     shifts = [np.int32(1) << (32 - array) for array in found.shifts] if base else found.shifts
     factor, constant, shift = (

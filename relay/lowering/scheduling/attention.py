@@ -34,8 +34,8 @@ from relay.target import LANES, CpuTarget
 @dataclass(frozen=True, kw_only=True)
 class AttentionSchedule(InTurnSchedule):
     """The decisions about an attention. `rows`: the queries of a block, whose scores are in scratch memory together;
-    `products`: the micro-kernels of the scores and of the sums of values; `masks`: see `pick_masks`. The others are
-    those of the row operations."""
+    `products`: the micro-kernels of the scores and of the sums of values; `masks`: see `pick_masks`. The other fields
+    are decisions about the row operations (see `InTurnSchedule`)."""
 
     strategy = "attention"
     products: tuple[TileSchedule, ...]

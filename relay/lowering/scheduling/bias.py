@@ -61,8 +61,9 @@ def concatenated(every: Sequence[Packed], biases: Sequence[Array] | None) -> Pac
 
 
 def add_bias(packed: Packed, bias: Array) -> Packed:
-    """Return the packed constants with the bias of a call added to the initial accumulators: those of all output
-    channels, repeated for each set of kernel rows that can lie inside the image."""
+    """Return the packed constants of a call with its bias added to the initial accumulators. There is a set of these,
+    one for each output channel, for each span of result rows with the same kernel rows inside the image; the bias is
+    added to every set."""
     vector = padded(bias.reshape(-1))
     initial = packed.initial.reshape(-1, vector.size) + vector.astype(packed.initial.dtype)
     return Packed(packed.weights, initial.reshape(-1), packed.more)

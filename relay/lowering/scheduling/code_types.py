@@ -27,8 +27,8 @@ def code_type(block: Block) -> Attribute | None:
 
 @cache
 def expected(type: Attribute) -> list[object]:
-    """Return the description (see `steps`) of the scalar code by which a product of float data with quantized weights
-    of this type computes and adds one term, to compare other code with it."""
+    """Return the description (see `steps`) of the scalar code that adds one term of a product of float data and
+    quantized weights of this type to a sum. `code_type` compares the description of a product's body with it."""
     block = Block(arg_types=[f32, i8, f32, i8, f32])
     e = Emitter(block, UnknownLoc())
     block.add_op(linalg.YieldOp(*weight_only_body(type)(e, block.args)))

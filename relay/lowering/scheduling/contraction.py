@@ -135,8 +135,9 @@ def window_of(
     map: AffineMap, taps: tuple[int, int], channels: Sequence[int]
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Match an affine map to the index of a convolution's data, (n, y * stride + i * dilation, x * stride + j *
-    dilation, *channels), where n, y and x are dimensions 0 to 2, and `taps` are the numbers of i and j. Return the two
-    strides and the two dilations; None if the map has another form."""
+    dilation, *channels). n, y and x are the map's dimensions 0, 1 and 2; `taps` says which dimensions are i and j, and
+    `channels` which ones index the channels. Return the two strides and the two dilations; None if the map has another
+    form."""
     linear = [coefficients(r) for r in map.results]
     if len(linear) != 3 + len(channels) or any(entry is None or entry[1] != 0 for entry in linear):
         return None

@@ -1,9 +1,10 @@
 """Depthwise convolution by dot products of 4 codes, which are up to 4 rows of an image column in one channel.
 
 A column of a block of 64 lanes (16 on AArch64) is read at most once per pixel: unpacking interleaves its rows, and
-columns that neighbouring pixels share are carried from one to the next. The image is not padded: a row outside is
-replaced by any other row, multiplied by zeros; columns outside are skipped; the initial accumulators of each kind of
-border account for both. `depthwise_layout` defines the order of weights and accumulators in memory.
+columns that neighbouring pixels share are carried from one to the next. The image need not be padded: for a row outside
+it, another row is read and multiplied by zeros; columns outside are skipped; the initial accumulators of each kind of
+border account for both. (The decision `padded` can choose a padded copy instead.) `depthwise_layout` defines the order
+of weights and accumulators in memory.
 """
 
 from __future__ import annotations
@@ -144,8 +145,9 @@ class DepthwiseDotEmitter:
         return self.b.shuffle(a, b, low), self.b.shuffle(a, b, [lane + count // 2 for lane in low])
 
     def transpose(self, parts: Sequence[SSAValue]) -> list[SSAValue]:
-        """Transpose four vectors of 16 channels: part p of vector s becomes part s of vector p, in the order of the
-        four accumulator vectors of a block. For blocks of 16 channels, join the four quarters into one vector."""
+        """Return the accumulators of a block in the order of its lanes, as vectors of 16. For a block of 64 lanes, part
+        p (128 bits) of vector s becomes part s of vector p. For a block of 16 lanes, the four vectors are the quarters
+        of the result."""
         if self.layout.parts == 1:
             return [self.b.joined(parts)]
         pairs = [self.b.shuffle(parts[k], parts[k + 1], range(2 * LANES)) for k in (0, 2)]
@@ -302,8 +304,9 @@ class Row:
         return [b.bitcast(v, i8, width) for v in result]
 
     def row(self, i: int, pixel: Index) -> SSAValue:
-        """Return a vector of the image's codes that tap row `i` reads at offset `pixel` in an image row. The codes of
-        each pixel row of the section (a range of channels that is processed in blocks) follow one after the other."""
+        """Return a vector of the image's codes that row `i` of the kernel reads at offset `pixel` in an image row. If a
+        block computes several output rows (`section.rows`), the vector holds the codes for one output row after
+        another."""
         b, section = self.b, self.section
         pieces: list[SSAValue] = []
         for lines in self.lines:

@@ -88,8 +88,8 @@ class Section:
         return self.width // self.rows
 
     def part(self, number: int) -> tuple[int, int]:
-        """Return the pixel row, and the channel relative to the block, at which part number `number` of a block starts;
-        a part has 16 lanes."""
+        """Return where part number `number` of a block starts: the number of its output row among the block's `rows`,
+        and its first channel relative to the block's. A part has 16 lanes."""
         return number * LANES // self.channels, number * LANES % self.channels
 
 
@@ -170,8 +170,7 @@ class Layout(Borders):
     @property
     def block_bytes(self) -> int:
         """The size in bytes of one block's packed weights: the 8-bit weights, then the additional weights of the taps
-        in `second`. For output rows with other taps inside the image, the weights are packed once more, in as many
-        bytes."""
+        in `second`. There is a copy of this size for each set of output rows with the same taps inside the image."""
         return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * self.width
 
     def record(self, section: Section) -> int:

@@ -2,8 +2,9 @@
 
 Each tile of pixels of an output row processes all blocks of channels, so that memory is read and written in order. A
 tile loads each column of the image once. At the borders of the image, separate code skips the taps outside, as they
-would add zeros. The image is padded instead if that needs code for too many cases: more than `KINDS` different border
-rows or columns.
+would add zeros. Result rows for which the same taps are inside the image are of one kind, and so are result columns;
+each kind needs code of its own. If there are more than `KINDS` kinds of rows or of columns, the image is padded
+instead.
 """
 
 from __future__ import annotations

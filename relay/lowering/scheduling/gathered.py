@@ -174,9 +174,9 @@ def depends(value: SSAValue, varying: set[SSAValue], late: Sequence[Operation]) 
 
 
 def structure(value: SSAValue, row: dict[SSAValue, tuple[memref.LoadOp, tuple[Operation, ...]]]) -> Hashable:
-    """Return a key that is equal for two values if the same operations compute them from the same loaded row, at
-    whichever column the row is loaded. `row`: for each value that is computed from a single row, the load of the row
-    and the operations that lead from it to the value."""
+    """Return a key that is equal for two values if the same operations compute them from rows of the same buffer that
+    are loaded at equal indices, except the index of the column, which may differ. `row`: for each value that is
+    computed from a single row, the load of the row and the operations that lead from it to the value."""
     owner = value.owner
     if not isinstance(owner, Operation):
         return value

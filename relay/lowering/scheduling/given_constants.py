@@ -77,8 +77,8 @@ class GivenConstants:
         return new
 
     def retire_unread(self, among: Iterable[BlockArgument] | None = None) -> None:
-        """Make all calls of the function stop passing the arguments that it does not read; only those in `among`, if
-        that is given. The function keeps these arguments until `erase_retired`."""
+        """Make all calls of the function stop passing the arguments that the function does not read, or only those of
+        them that are in `among`, if it is given. The function keeps these arguments until `erase_retired`."""
         for argument in tuple(self.block.args if among is None else among):
             if not any(argument.uses) and argument not in self.retired:
                 self.retire(argument)
@@ -91,8 +91,8 @@ class GivenConstants:
         self.retired.append(argument)
 
     def narrow(self) -> None:
-        """Store 32-bit constants in 8 or 16 bits if their values fit and the function only loads them, which it then
-        does with a sign extension. These are shift counts, and most initial accumulators."""
+        """Store 32-bit constants in 8 or 16 bits if their values fit and the function only loads them; each load then
+        extends the sign. Such constants are shift counts and most initial accumulators."""
         for argument in [each for each in self.block.args if each not in self.retired]:
             type, loads = argument.type, [use.operation for use in argument.uses]
             if not (is_buffer(type) and type.element_type == i32 and type.get_shape() and loads):

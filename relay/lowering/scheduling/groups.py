@@ -1,7 +1,8 @@
 """Grouped convolutions: several convolutions of one image, one after the other.
 
 A group of few channels fills its vectors badly. Neighbouring groups can be joined into one, whose kernel has zeros
-where an output of one group would read another group: that is free until 16 lanes are full, and may pay beyond.
+where an output of one group would read another group. Joining costs nothing until 16 lanes are full, and may pay
+beyond.
 """
 
 from __future__ import annotations

@@ -137,9 +137,9 @@ class MatmulEmitter:
                     self.over_row([n, y], conv.out_columns, pixels, body, apart)
 
     def over_row(self, point: Sequence[Index], width: Index, pixels: int, body: Tile, apart: DictionaryAttr) -> None:
-        """Emit the tiles of a row, the last of which may be smaller. If the row is the only one, threads share its
-        tiles, so a smaller tile is the last iteration of the same loop, not code after the loop as in the module
-        `rows`. `apart`: the data that cores transfer if threads share the loop (`sharing.of_pixels`)."""
+        """Emit one loop over the tiles of a row. A smaller last tile is the last iteration of this loop, not code after
+        it, so that threads share it, too, if the row is the only one. `apart`: the data that cores transfer if threads
+        share the loop (`sharing.of_pixels`)."""
         if isinstance(width, Extent) or not isinstance(width, int):
             self.over_open_row(point, width, pixels, body, apart)
             return

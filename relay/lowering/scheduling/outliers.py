@@ -2,8 +2,8 @@
 
 `weight - zero point` has 9 bits. Most weights fit 8 bits, and a layer has typically one or two that do not: these are
 clipped, and the remainder is added by extra steps of the reduction, one for each group of 4 codes with an outlier, in
-the blocks of channels that have one. With many outliers, sums of the data correct for another zero point instead (see
-`matmul`).
+the blocks of channels that have one. If a layer has many outliers, 128 is subtracted from the weights instead of their
+zero point, and the sum of the data times `zero point - 128` is subtracted from each result (`MatmulEmitter.correct`).
 """
 
 from __future__ import annotations

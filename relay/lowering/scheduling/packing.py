@@ -86,9 +86,9 @@ def runs(conv: Convolution, kernel: Array, group: int) -> Array:
 
 
 def rows_of_codes(conv: Convolution, kernel: Array, size: int) -> Array:
-    """Reshape a kernel [o, i, j, c] to [o, reduction] for tile registers whose rows hold `size` codes, which read each
-    contiguous run of data row by row. If a run is longer than `size` and not a multiple of it, its last row of data
-    overlaps the row before it, and the weights of the codes that both contain are 0 in the last row."""
+    """Reshape a kernel [o, i, j, c] to [o, reduction] for tile registers, each row of which holds up to `size` codes of
+    a contiguous run of data. If a run is longer than `size` and not a multiple of it, its last `size` codes are the
+    last row, which overlaps the row before it. The last row's weights are 0 for the codes that both rows contain."""
     parts = kernel.reshape(kernel.shape[0], -1, run_length(conv))
     left = parts.shape[2] % size
     if parts.shape[2] < size or not left:

@@ -124,9 +124,9 @@ CHUNK = 64
 def copy_codes(
     b: LoopBuilder, source: SSAValue, read: Index, target: SSAValue, write: Index, count: Index, conversion: Conversion
 ) -> None:
-    """Emit a copy of `count` codes from `source`, at `read`, to `target`, at `write`, that inverts bits and extends the
-    codes to 16 bits as `conversion` says. Codes are copied in chunks of up to 64; the last chunk may overlap the one
-    before it."""
+    """Emit a copy of `count` codes from index `read` of `source` to index `write` of `target`. `conversion` says which
+    bits of each code are inverted, and whether codes are extended to 16 bits. Codes are copied in chunks of up to 64;
+    the last chunk may overlap the one before it."""
     flip, extend = conversion
     known = isinstance(count, int) and not isinstance(count, Extent)
     size = next((s for s in (CHUNK, 16) if isinstance(count, int) and s <= count), 1) if known else CHUNK

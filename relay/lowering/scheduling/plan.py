@@ -109,7 +109,7 @@ class TileSchedule(OpSchedule):
 @dataclass(frozen=True)
 class Around:
     """Properties of the ops around a contraction. `flat`: the options for whether all pixels form one row, the best
-    first; `padded`: the data is an image that no other op pads, so that the contraction makes the padded copy itself;
+    first; `padded`: the data is a padded copy of an image, and no strategy chosen so far writes that copy;
     `border_rows`: the options for whether kernel rows outside the image are skipped, the best first; `epilogue`: the
     number of ops in the epilogue; `packs`: the results can be narrowed 64 at a time; `matrices`: tile registers can be
     used; `narrows`: weights may be stored in 8 bits and widened by the kernel; False for contractions that share one

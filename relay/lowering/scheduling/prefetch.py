@@ -90,10 +90,10 @@ def prefetch_share(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, s
 def prefetch_in_parts(
     b: LoopBuilder, weights: SSAValue, start: Index, size: int, step: Index, share: Share, stride: int
 ) -> None:
-    """Prefetch one step's share of the block of `size` elements that starts at `start`. Memory bandwidth is higher for
-    several streams than for one, so the block is divided into parts and the step prefetches from each of them: one line
-    of `stride` bytes if the share has at least `FEW_PARTS` lines (one part for each line), else a fraction of a line
-    (`PARTS` parts)."""
+    """Prefetch one step's share of the block of `size` elements that starts at `start`. The block is divided into
+    parts, and the step prefetches from each of them, because memory bandwidth is higher for several streams than for
+    one. If the share has at least `FEW_PARTS` lines of `stride` bytes, there is a part for each line; else there are up
+    to `PARTS` parts, and the step advances by a fraction of a line in each."""
     line = max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)
     lines = max(share.step // line, 1)
     parts = lines if lines >= FEW_PARTS else min(PARTS, share.step)

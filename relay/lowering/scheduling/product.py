@@ -229,9 +229,9 @@ class ProductEmitter:
         self.start(number, block, start)
 
     def pack_row(self, number: Index, block: Block, start: Index, whole: int) -> None:
-        """Pack the part of the second matrix that is multiplied by the last row of a tile register, which overlaps the
-        row before it (see `packing.rows_of_codes`). Steps of the reduction (4 codes each) that both rows contain become
-        zeros; the last `self.left` steps, which end at step `whole`, follow."""
+        """Pack the part of the second matrix that is multiplied by a tile register's last row of data, where this row
+        overlaps the row before it (see `packing.rows_of_codes`). First come zeros for the steps (4 codes each) that
+        both rows contain, then the last `self.left` steps of the reduction, which end at step `whole`."""
         b, size = self.b, block.vectors * LANES * self.group
         begin, ahead = whole - self.left, self.steps - whole
         with b.loop(0, ahead * size, LANES * self.group) as (at, _):

@@ -101,7 +101,8 @@ class Entry:
 
 
 def entries_of(function: FuncOp) -> list[Entry]:
-    """Return the entries of the function's schedule attribute; none without the attribute. Raises InvalidArgument."""
+    """Return the decisions about each operation that the function's attribute `relay.schedule` contains; an empty list
+    without the attribute. Raises InvalidArgument if the attribute has another form."""
     attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
     if attr is not None and not isinstance(attr, DictionaryAttr):
         raise InvalidArgument(where, "is not a dictionary", 'write {strategy = "nest", ...}')
@@ -185,7 +186,8 @@ def write_threads(function: FuncOp, loops: Sequence[SharedLoop]) -> None:
 
 
 def data_of(function: FuncOp) -> Mapping[str, Attribute]:
-    """Return the entries of the function's schedule attribute; none without the attribute."""
+    """Return the function's attribute `relay.schedule` as a dictionary of its entries, such as `ops` and `threads`; an
+    empty one without the attribute."""
     attr = function.attributes.get(ATTRIBUTE)
     return attr.data if isinstance(attr, DictionaryAttr) else {}
 

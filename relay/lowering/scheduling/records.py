@@ -29,8 +29,8 @@ def processor_of(target: CpuTarget) -> str:
 
 
 def signature_of(function: FuncOp, given: GivenConstants) -> str:
-    """Return 32 hexadecimal digits, a hash of the operations and types of a kernel and of which arguments are
-    constants; names, and the values of constants, do not matter."""
+    """Return a hash of a kernel as 32 hexadecimal digits. It depends on the kernel's operations and types, and on which
+    arguments are constants, but not on names, nor on the values that calls pass for these arguments."""
     module, copy = IRModule(), function.clone()
     copy.attributes.clear()
     copy.properties.pop("arg_attrs", None)

@@ -85,7 +85,7 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
 
 def reduces_last(op: linalg.GenericOp) -> bool:
     """Whether the operation reduces one or more last dimensions of contiguous data, each element once, to a contiguous
-    result that is indexed by dimensions."""
+    result. Every index of the result must be one of the other dimensions, not an expression of them."""
     kinds = kinds_of(op)
     rank, outer = len(kinds), kinds.count("p")
     if len(op.inputs) != 1 or len(op.outputs) != 1 or outer == rank or "p" in kinds[outer:]:
@@ -307,8 +307,9 @@ class Row:
         b.vector_store(across_lanes(b, total, self.join), self.reduction.result, self.at)
 
     def several(self, first: int, end: int, partial: list[SSAValue], codes: int) -> list[SSAValue]:
-        """Emit a loop over the row's elements from `first` to `end`. An iteration loads one vector of `codes` elements
-        for each of the partial results, and combines it with that one. Return the new partial results."""
+        """Emit a loop over the row's elements from `first` to `end`. Each iteration loads as many vectors as `partial`
+        has, each of `codes` elements, and combines each loaded vector with one vector of `partial`. Return the new
+        `partial`."""
         if first == end:
             return partial
         b, step = self.b, len(partial) * codes

@@ -62,8 +62,8 @@ def row_sums(op: Operation) -> list[list[int]] | None:
 
 
 def pick_places(pick: Picks, target: CpuTarget, most: int) -> int:
-    """Decide into how many parts a matrix is divided whose rows one loop reads in turn, so that the processor
-    prefetches several streams: 4 (`PLACES`), 2 or 1, but at most `most`."""
+    """Choose the number of parts into which the rows of a matrix are divided: 4 (`PLACES`), 2 or 1, but at most `most`.
+    One loop reads rows from all parts in turn, so that the processor prefetches several streams."""
     possible = [places for places in (PLACES, 2, 1) if places <= most]
     return pick("places", possible, possible[0] if target.has_caches else 1)
 
@@ -130,7 +130,8 @@ class RowProducts(Strategy[RowProductsSchedule]):
         with b.loops([sizes[dim] for dim in outer]) as outside:
 
             def block(first: Sequence[Index], count: int) -> None:
-                """Emit `count` neighbours from each of the positions `first` on."""
+                """For each position in `first`, an index of the loop `inner`, emit the results of `count` iterations of
+                this loop from the position on."""
                 with b.loops([sizes[dim] for dim in others]) as indices:
                     inside = dict(zip([*outer, *others], [*outside, *indices], strict=True))
                     points = [{**inside, inner: at} for at in first]

@@ -136,8 +136,8 @@ def constant_of(value: SSAValue) -> int | None:
 
 
 def constant_or_code(value: SSAValue, block: Block) -> int | Operation | None:
-    """Return the value of an integer constant. If the value is an 8-bit code extended to more bits outside of `block`,
-    return the op that extends it; else None."""
+    """Return the value of an integer constant. For an 8-bit code that an op outside of `block` extends to more bits,
+    return this op. Return None for any other value."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name in EXTENDS and owner.parent is not block:
         return owner if owner.operands[0].type == i8 else None
@@ -174,8 +174,8 @@ def clipped(b: LoopBuilder, codes: SSAValue, low: int, high: int, lanes: int) ->
 
 
 def in_order(b: LoopBuilder, codes: SSAValue) -> SSAValue:
-    """Undo the interleaving of the 64 codes that `saturate` returned: return the 16 codes of its first vector of i32,
-    then those of the second, the third and the fourth."""
+    """Undo the interleaving of the 64 codes that `saturate` returned. Of the four vectors that were given to
+    `saturate`, return the 16 codes of the first, then those of the second, the third and the fourth."""
     words = b.bitcast(codes, i32, WORDS * PARTS)
     words = b.shuffle(words, words, [WORDS * part + vector for vector in range(PARTS) for part in range(WORDS)])
     return b.bitcast(words, i8, WIDTH)

@@ -173,9 +173,10 @@ def run_of(conv: Convolution) -> int:
 
 
 def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> Packed:
-    """Pack a kernel [o, i, j, c], or [i, j, c] of a depthwise convolution, as [block of outputs][step][output]; the
-    last block is smaller. For `pairs`, four steps of an output are contiguous, for `sums` all steps. The zero point is
-    subtracted from codes; the results are 16-bit numbers, because differences of 8-bit codes have 9 bits."""
+    """Pack a kernel [output, row, column, channel], or [row, column, output] of a depthwise convolution, as
+    [block of outputs][step][output]; the last block may be smaller. For `pairs`, four steps of an output are
+    contiguous, for `sums` all steps. The zero point is subtracted from codes. The differences have up to 9 bits and are
+    returned as 16-bit numbers, which the caller narrows if all fit 8 bits."""
     outputs, group = (1, 1) if schedule.sums else (schedule.tile[1], 4 if schedule.pairs else 1)
     codes = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
     matrix = codes.reshape(-1, conv.outputs).T if conv.depthwise else codes.reshape(conv.outputs, -1)

@@ -104,9 +104,9 @@ def only_user(value: SSAValue, writer: Operation) -> linalg.GenericOp | None:
 
 
 def summed(masked: linalg.GenericOp, mask: SSAValue) -> Sequence[Operation] | None:
-    """Return the reductions over keys of a masked softmax and of the product after it: the maximum of scores, the sum
-    of exponentials, the sums of values. None if `masked` does not select low scores by the mask, or if other ops
-    follow."""
+    """Return the three reductions over keys that follow the masking of scores by the op `masked`: the maximum of the
+    scores and the sum of exponentials, both of the softmax, and the sums of values in the product after it. Return None
+    if `masked` does not select between scores and a low constant by `mask`, or if other ops follow it."""
     end = masked.body.block.last_op
     chosen = None if end is None or len(masked.outputs) != 1 else end.operands[0].owner
     if not isinstance(chosen, arith.SelectOp) or not isinstance(low := chosen.rhs.owner, arith.ConstantOp):

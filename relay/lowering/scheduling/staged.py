@@ -98,7 +98,8 @@ def can_shuffle(loads: Sequence[memref.LoadOp], target: CpuTarget) -> bool:
 
 
 def needed(loads: Sequence[Operation]) -> set[Operation]:
-    """Return these operations and those of their block that they depend on."""
+    """Return the operations `loads`, and the operations of the same block on which they depend, directly or
+    indirectly."""
     found: set[Operation] = set()
     waiting = [*loads]
     while waiting:

@@ -45,9 +45,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Emission:
-    """The state of a kernel while it is emitted. `paddings`: the buffers for padded copies of data whose loops are
-    not emitted yet; `writers`: for each such buffer, the strategy and schedule (`Unit`) that emit them; `done`:
-    ops to erase at the end."""
+    """The state of a kernel while it is emitted. `paddings`: the padded copies for which no loops are emitted yet, by
+    their buffers; `writers`: for each such buffer, the strategy and schedule (`Unit`) that emit the loops; `done`: ops
+    to erase at the end."""
 
     builder: LoopBuilder
     given: GivenConstants

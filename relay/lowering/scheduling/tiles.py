@@ -27,8 +27,8 @@ class Problem:
     reduction steps. `registers`: the number of vector registers, of 16 accumulators each; `extra`: operations on a
     pixel's data per step beside the products; `bytes`: the bytes of weights that a step reads per vector. `dot`: a dot
     product instruction that uses only one part of a data register in each step, so that a register has the data of
-    several steps; its result may be shorter than a vector. `matrix_rows`: pixels of an accumulator that is a tile
-    register of x86 (AMX), else 0."""
+    several steps; the result of the instruction may be shorter than a vector. `matrix_rows`: the number of pixels in a
+    tile register of x86 (AMX) if the accumulators are such registers, else 0."""
 
     outputs: int
     width: int
@@ -42,13 +42,13 @@ class Problem:
 
     @property
     def parts(self) -> int:
-        """The number of registers of accumulators, each for one dot product instruction, that hold a vector of `LANES`
-        accumulators."""
+        """The number of registers that hold `LANES` accumulators: 1, or more if the result of the instruction `dot` has
+        fewer lanes."""
         return 1 if self.dot is None else LANES // self.dot.lanes
 
     def most_pixels(self, vectors: int) -> int:
-        """Return the most pixels of a tile with `vectors` vectors whose accumulators, weights and a pixel's data fit
-        the registers."""
+        """Return the largest number of pixels for which a tile of `vectors` vectors of channels fits the registers: its
+        accumulators, the weights of a step, and the data of one pixel."""
         if self.matrix_rows:
             return self.matrix_rows * ((MATRICES - 1 - vectors) // vectors)
         if self.dot is None:

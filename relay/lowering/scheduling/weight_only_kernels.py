@@ -133,9 +133,10 @@ class WeightOnlyEmitter:
         self.over_channels(tiles)
 
     def over_channels(self, tile: Callable[[Index, int, int], None]) -> None:
-        """Call `tile(first, vectors, lanes)` for all tiles of channels, each of which has this many vectors of 16
-        channels, from vector number `first` on. The vectors of a tile are neighbours, or, if `self.apart` exceeds 1,
-        that many vectors apart; the vectors left over at the end then form tiles of one vector."""
+        """Call `tile(first, vectors, lanes)` for all tiles of channels: a tile has `vectors` vectors of `lanes`
+        channels, from vector number `first` on. `lanes` is 16, or less for channels left over at the end. The vectors
+        of a tile are `self.apart` vectors apart: if this is 1, they are neighbours; if it is more, the vectors left
+        over at the end form tiles of one vector."""
         b, vectors = self.b, self.schedule.tile[1]
         whole, rest = divmod(self.epilogue.channels, LANES)
         if self.apart > 1:
@@ -228,9 +229,9 @@ class WeightOnlyEmitter:
         return self.loaded(self.words, places, words * self.schedule.tile[1])
 
     def loaded(self, constants: SSAValue, places: Sequence[Index], ahead: int) -> list[SSAValue]:
-        """Load the vectors of `constants` at the offsets `places`, and prefetch, for each of them, the one `ahead`
-        vectors after it. If `self.apart` > 1 (the data is a single row, and the vectors of a tile are not neighbours in
-        memory), the distance is `self.schedule.ahead` vectors instead."""
+        """Load the vectors of `constants` at the offsets `places`, and prefetch for each of them a vector behind it.
+        The distance is `ahead` vectors, but `self.schedule.ahead` vectors if `self.apart` > 1 (the data is a single
+        row, and the vectors of a tile are not neighbours in memory)."""
         b, ahead = self.b, self.schedule.ahead if self.apart > 1 else ahead
         found = [b.vector_load(constants, [place], LANES) for place in places]
         for place in places:
@@ -358,8 +359,7 @@ class CodesEmitter(WeightOnlyEmitter):
     def coded(self, row: Index, block: Index) -> None:
         """Quantize a block of a row of data to codes of one or more bytes (`parts`), with a scale that maps the largest
         magnitude to 127 * 256^(parts - 1). Store the bytes of the codes (first the lowest byte of all codes, then the
-        next), the scale of the block, and for each byte position the sum of the bytes times minus the weights' zero
-        point."""
+        next), the scale of the block, and for each byte position `-middle * (sum of the bytes)`."""
         b, full = self.b, 127 << 8 * (self.parts - 1)
         places = range(0, self.block, LANES)
         start, word = b.times(block, self.block), b.times(block, self.parts * self.each)
@@ -438,8 +438,8 @@ class CodesEmitter(WeightOnlyEmitter):
         return self.b.dot(sum, weights, data, self.unsigned)
 
     def bytes(self, words: SSAValue, place: int) -> SSAValue:
-        """Return words whose bytes are the codes at position `place` of the bytes of `words`, each of which holds 8 /
-        `bits` codes."""
+        """Return words in which each byte is one code. Each byte of `words` holds 8 / `bits` codes; code number `place`
+        of these becomes the byte at the same position of the result."""
         b = self.b
         if place:
             words = b.add(arith.ShRUIOp(words, vector_constant(b, place * self.bits, i32, LANES))).result

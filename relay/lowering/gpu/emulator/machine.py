@@ -1,5 +1,5 @@
-"""The class `Emulator`: kernels compiled for the host, which executes one launch after the other; and whole models on
-it: upload, all launches, download."""
+"""The class `Emulator` compiles kernels for the host and executes one launch after the other; `run_model` executes a
+whole model on it: upload, all launches, download."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ the access in the code, its offset, the thread and the block. The rest is memory
 class Emulator:
     """Executes kernels from their LLVM IR text. `checked`: every access must be in its buffer, and aligned; this is
     always checked in kernels with groups of warps, whose products depend on which shared memory was written. `level`:
-    LLVM's optimization level; with 0, kernels compile in a quarter of the time of level 2. Kernels with groups of warps
-    always use 0, as their products are interpreted: they have many registers, and run for a shorter time than LLVM
-    would take."""
+    LLVM's optimization level; at level 0, kernels compile in a quarter of the time of level 2. Kernels with groups of
+    warps always use level 0: they have many registers, so LLVM would take longer to optimize them than they run, since
+    their products are interpreted."""
 
     def __init__(self, text: str, checked: bool = True, level: int = 0):
         self.translation = translate(text, checked)

@@ -98,8 +98,9 @@ class Pad(Strategy[PadSchedule]):
 def pick_neighbours(
     kernel: Kernel, pick: Picks, op: Operation, shape: Sequence[int], most: int, best: int
 ) -> tuple[float, str]:
-    """Decide how many neighbours of a result of this shape a thread computes, at `most` as many and `best` that many,
-    and the threads of a block; return the cost and the reason."""
+    """Decide how many neighbouring elements of a result a thread computes (`most`: the largest number allowed; `best`:
+    the preferred one), and how many threads a block has. Return the cost in clock cycles, and a text that describes the
+    choice. `shape`: the shape of the result."""
     lanes = pick("lanes", powers(most), best)
     pick_block(kernel, pick, count(shape, lanes))
     return traffic(kernel, op), f"a thread for {lanes} neighbours" if lanes > 1 else "a thread for each element"

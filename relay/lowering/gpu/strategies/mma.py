@@ -32,9 +32,10 @@ class Mma(Products):
 
     @classmethod
     def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
-        """Return the tiles to choose from. If the copies of data are not whole chunks of neighbouring channels, or if
-        warpgroups can compute the product, tiles with many sums are omitted, because the addresses would exceed the
-        registers. If results are stored one by one instead of as vectors, only the smallest tile remains."""
+        """Return the tiles to choose from. Tiles with many sums are omitted in two cases: if the data are not copied in
+        whole chunks of neighbouring channels, since the addresses would not fit into the registers, and if warpgroups
+        can compute the product. If results are stored one by one instead of as vectors, only the smallest tile
+        remains."""
         fold, most = product.format.fold, kernel.target.costs.most_sums
         found = [tile for tile in TILES if tile.columns * tile.depth // CHUNK >= tile.threads * fold] or [*TILES]
         found = found if product.widest > 1 else found[-1:]
