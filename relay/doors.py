@@ -53,7 +53,7 @@ def door(
 
 
 def _table(place: str) -> Mapping[str, str]:
-    """The table at `module:name`; an empty one if the place is empty."""
+    """The table that `place`, written `module:name`, names; an empty one for an empty string."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name) if module else {}
 

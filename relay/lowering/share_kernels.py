@@ -57,8 +57,8 @@ class Numbers:
         return None if splat and scalar_of(constant.result.type) in NUMBERS else constant.value
 
     def codes(self, op: Operation) -> Codes | None:
-        """Return the range of 8-bit codes, (lowest, highest), if the operation is part of a clamp to it at the end of a
-        body; else None. In this class, always None."""
+        """If the operation is part of a clamp to a range of 8-bit codes, at the end of a body, return that range,
+        (lowest, highest); else None. In this class, always None."""
         return None
 
     def mark_codes(self, block: Block, codes: Codes) -> None:

@@ -85,7 +85,8 @@ def options(cls: type[ModulePass]) -> Mapping[str, Key]:
 
 
 def all_keys() -> dict[str, Key]:
-    """Every key: the declared ones, then the options of the passes of relay, of plug-ins, and of decorators."""
+    """Every key: the declared ones, then the options of passes: of relay's, of plug-ins', and of those that a decorator
+    has made."""
     return DECLARED | {key.name: key for cls in registry.ours() for key in options(cls).values()}
 
 

@@ -145,7 +145,7 @@ class Pipeline(PassGroup):
         return self._find(name)[2]
 
     def insert_before(self, name: str, step: ModulePass | Pipeline | str) -> Self:
-        """Run a pass, a pipeline, or a text's passes before the pass named."""
+        """Run a pass, a pipeline, or the passes of a text before the pass `name`."""
         owner, number, _ = self._find(name)
         owner.items[number:number] = self._steps(step)
         return self

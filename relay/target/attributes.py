@@ -85,7 +85,8 @@ def _read(attribute: Attribute) -> Target:
 
 
 def _features(text: str) -> frozenset[str]:
-    """Parse the features of `+a,+b`. A dictionary lists features that are present, so `-a` is an error."""
+    """Parse features that are written `+a,+b`. A target's attribute lists the features that are present, so `-a` is an
+    error."""
     names = text.split(",") if text else []
     for number, name in enumerate(names):
         if not re.fullmatch(r"\+[a-z0-9][a-z0-9._-]*", name.strip()):

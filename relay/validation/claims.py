@@ -183,7 +183,7 @@ class Move:
 
     @property
     def results(self) -> tuple[Place]:
-        """The place that is written."""
+        """The place in memory that the store writes."""
         return (self.to,)
 
 

@@ -41,6 +41,6 @@ def holds(whole: Place, part: Place) -> bool:
 
 
 def named(place: Place) -> str:
-    """A description of a place for messages."""
+    """The text that describes a place in messages."""
     where = "the arena" if place.argument < 0 else f"argument {place.argument}"
     return f"{place.bytes} bytes at {place.offset} of {where}"

@@ -173,8 +173,7 @@ def start(session: Session, body: bytes) -> dict[str, object]:
 
 
 def number(text: str) -> int | None:
-    """The number that a part of a request's URL, such as the index of a pass, states; None if the text is no number or
-    too long."""
+    """Parse a number in a request's URL, such as the index of a pass; None if the text is no number or too long."""
     return int(text) if text.isdecimal() and len(text) < LONGEST_NUMBER else None
 
 

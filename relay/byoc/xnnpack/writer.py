@@ -31,7 +31,7 @@ class Writer:
         self._numbers: dict[tuple[SSAValue, Codes | None], int] = {}
 
     def run(self, write: Callable[[Writer, Kernel], None]) -> bytes:
-        """Write each kernel with this function. Returns the bytes of the file."""
+        """Call `write` for each kernel, which adds the kernel's nodes to the file, and return the bytes of the file."""
         inputs = [self.define(value) for value in self.region.inputs]
         for kernel in self.region.kernels:
             write(self, kernel)

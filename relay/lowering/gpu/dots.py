@@ -244,8 +244,8 @@ def depthwise_sums(
 
 
 def packed(dot: DepthwiseDot, given: GivenConstants, lanes: int) -> list[SSAValue]:
-    """Add arguments with the packed weights, and, if the data has a zero point, with initial sums, after the weights;
-    return them."""
+    """Give the kernel new arguments after its weights, and return them: the packed weights and, if the data has a zero
+    point, the initial sums."""
     rows, threads = list[list[Array]](), dot.conv.channels // lanes
     for weights in given.arrays_of(dot.weights):
         words = [interleave(row, lanes, threads) for row in dot.words(weights)]

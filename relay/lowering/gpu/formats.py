@@ -64,7 +64,7 @@ class Format:
         return words
 
     def holds(self, weights: Array) -> bool:
-        """Whether no weight, float32, is rounded to infinity."""
+        """Whether the format can hold these float32 weights: it rounds none of them to infinity."""
         return bool(np.all(~np.isfinite(weights) | (np.abs(weights) < self.limit)))
 
     def rounded(self, weights: Array) -> Array | None:

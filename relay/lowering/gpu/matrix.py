@@ -211,7 +211,8 @@ class Matrix(Product):
 
     @property
     def packed_columns(self) -> int:
-        """The number of columns of the result, rounded up to whole tiles: each is a row of the packed weights."""
+        """The number of columns of the result, rounded up to whole tiles. Each column is a row of the packed
+        weights."""
         return -(-self.columns // self.tile.columns) * self.tile.columns
 
     @property
@@ -255,9 +256,9 @@ class Matrix(Product):
 
     def pack_floats(self, kernel: Array) -> list[Array]:
         """Round float weights [columns, depth] to the format, and return them packed, as one array of bytes. For 16-bit
-        formats, elements i and i + 4 of every 8 along the depth share a 32-bit word, as in the words of data, which a
-        lane rounds from elements i and i + 4. Every 64 bytes hold 16 elements of one row of the packed weights and the
-        same 16 of the next row."""
+        formats, elements i and i + 4 of every 8 along the depth share a 32-bit word, as they do when a lane rounds the
+        data. Each column of the weights is a row of the packed ones; every 64 bytes hold 16 elements of one packed row
+        and the same 16 of the next row."""
         more = ((0, self.packed_columns - self.columns), (0, self.packed_depth - self.depth))
         rounded = self.format.rounded(np.pad(kernel, more))
         assert rounded is not None

@@ -98,9 +98,9 @@ class MatrixKernel:
             when(b, both(b, [mine, inside]), store)
 
     def neighbours(self, step: int, part: int, half: int) -> list[int]:
-        """Return the indices, in a thread's list of sums, of those in neighbouring columns of one row. The tile is
-        computed by instructions of 16 rows by 8 columns: `step` is the number of the 16 rows, `half` selects one of the
-        two rows that the thread has in them, and `part` is the number of a group of `tile.run` times 8 columns."""
+        """Return the indices, in a thread's list of sums, of the sums in neighbouring columns of one row. Instructions
+        compute the tile, each 16 rows by 8 columns of it. `step` says which 16 rows, `half` which of the two rows that
+        the thread has in them, and `part` which of the groups of `tile.run` times 8 columns; all count from 0."""
         first = 4 * (step * self.tile.column_steps + part * self.tile.run) + 2 * half
         return [first + 4 * n + j for n in range(self.tile.run) for j in range(2)]
 

@@ -49,7 +49,7 @@ class Nest:
 
     @property
     def starts_at_zero(self) -> bool:
-        """Whether the first output is filled with the constant 0 before."""
+        """Whether the first output is filled with the constant 0 before the operation adds to it."""
         start = self.started[0]
         return start is not None and isinstance(start.owner, arith.ConstantOp) and not to_numpy(start.owner.value).any()
 

@@ -48,8 +48,8 @@ class ScheduleGpu(TargetPass):
     time; with `shuffle`, threads divide long reductions; with `mma` and `async-copy`, matrix units multiply large
     products with constant weights, which the pass packs; with `wgmma`, groups of four warps multiply them where that
     should be faster. If there are fewer blocks than the device has processors, each block may sum a part of the depth,
-    and another launch adds the parts. With `matmul` in the target, factors of float products are rounded to that
-    format, and matrix units multiply them.
+    and another launch adds the parts. If the target's `matmul` names a float format, the factors of float
+    products are rounded to it, and matrix units multiply them.
 
     Of the strategies that apply to an operation, the cheapest is chosen. A function's attribute `relay.schedule`
     records the choice, all decisions, and their reasons (`print-choices` prints a table); if a function has the

@@ -9,7 +9,8 @@ a monotone step function with `y(0) = 0`. On both sides of zero it rises (falls)
 `P_j = q + (r > 0)` and `N_j = q + 1`: they differ only where a number is exactly between two results.
 
 A form that truncates `line(u) = scale * u + offset` and gives the result x's sign is monotone, too. It is right for
-every x, after clamping to low..high, if and only if for every level j that is inside of low..high on a side,
+every x, after clamping to low..high, if and only if, for every level j > 0, the condition on the left holds if j is
+inside of low..high, and the one on the right if -j is:
 
     line(P_j) >= j > line(P_j - 1)        line(N_j) >= j > line(N_j - 1)
 """

@@ -228,8 +228,8 @@ def rows_done(conv: Convolution, costs: CpuCosts, strip: int, width: int) -> flo
 def layout_of(
     conv: Convolution, image: Image, kernels: Sequence[Array], strip: int, width: int, unsigned: bool
 ) -> Layout:
-    """Return the layout for these weights. Its kernel row `copied`, whose data can be multiplied twice, is the row with
-    the most weights that exceed 8 bits."""
+    """Return the layout for these weights. As the kernel row `copied`, whose data the dot products can multiply twice,
+    it takes the row with the most weights that exceed 8 bits."""
     outside = np.zeros((conv.kernel_rows, conv.kernel_columns), np.int64)
     for kernel in kernels:
         true = kernel.astype(np.int64) - conv.kernel.zero_point

@@ -48,7 +48,7 @@ word of a part comes from another one of the four vectors that are narrowed."""
 @dataclass(frozen=True)
 class Clamp:
     """The end of a body that yields `min(max(value + zero, low), high)`, narrowed to 8 bits. `zero`: a constant, or the
-    op that extends an 8-bit code that each call passes."""
+    op that extends the 8-bit code that each call of the kernel passes as an argument."""
 
     value: SSAValue
     zero: int | Operation

@@ -106,7 +106,7 @@ class Planes:
             self.tables.append(Bytes(b, room, signed))
 
     def read(self, codes: SSAValue) -> list[SSAValue]:
-        """Return the entries for a vector of 64 codes, in four vectors."""
+        """Return the table's entries for a vector of 64 codes: 64 numbers of 32 bits, in four vectors."""
         planes = [table.read(codes) for table in self.tables]
         words = [self.mixed(low, high, i16) for low, high in (planes[:2], planes[2:])]
         return [part for low, high in zip(*words, strict=True) for part in self.mixed(low, high, i32)]

@@ -396,9 +396,9 @@ class CodesEmitter(WeightOnlyEmitter):
         return vector
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
-        """Emit and return the sums of a block's data codes times weight codes, [row, vector, part], where a part is one
-        byte of the data codes. They start at `-middle * (sum of the data codes)`, which subtracts the zero point
-        `middle` that all weights share."""
+        """Emit and return the sums of a block's data codes times weight codes, [row, vector, part]. Data codes have one
+        or more bytes; each byte is a part with sums of its own. They start at `-middle * (sum of the data codes)`,
+        which subtracts the zero point `middle` that all weights share."""
         b, words = self.b, self.block // self.per
         places = [(r, part) for r in range(rows) for _ in range(vectors) for part in range(self.parts)]
         found = [b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES) for r, part in places]

@@ -16,7 +16,7 @@ from relay.tools.command import options
     "--bits",
     type=click.IntRange(1, 256),
     default=64,
-    help="run enough random tests to miss an error with a probability below 2^-BITS (default: 64)",
+    help="run so many random tests that an error is missed with a probability below 2^-BITS (default: 64)",
 )
 @click.option("--first", is_flag=True, help="stop at the first kernel that is wrong")
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="write the report as an HTML page")
