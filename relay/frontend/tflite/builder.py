@@ -98,6 +98,18 @@ class Importer(TensorBuilder):
         relay computes."""
         return element_type(_DTYPES[value.type]) if isinstance(value, Tensor) else super().element(value)
 
+    def layers(self, values: Sequence[SSAValue], axis: int) -> list[SSAValue]:
+        """The values, which have one shape, with a new axis of size 1. Reshapes add it: more external compilers take
+        them than `relay.expand_dims`, and so does the option `batch`."""
+        dims = self.shape(values[0])
+        return [self.reshape(each, [*dims[:axis], 1, *dims[axis:]]) for each in values]
+
+    def unstack(self, value: SSAValue, axis: int) -> list[SSAValue]:
+        """The slices of a value along an axis, which is removed."""
+        dims = self.shape(value)
+        parts = self.parts(value, [1] * dims[axis], axis)
+        return [self.reshape(part, [*dims[:axis], *dims[axis + 1 :]]) for part in parts]
+
     def clip_reals(self, value: SSAValue, activation: str) -> SSAValue:
         """The value with a fused activation of floats applied."""
         if activation == "NONE":

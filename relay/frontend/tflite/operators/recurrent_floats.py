@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.frontend.importing.formulas import Scalar
-from relay.frontend.importing.recurrent import States, unrolled
+from relay.frontend.importing.recurrent import States
 from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import FLOATS, Node
@@ -80,8 +80,8 @@ class Builder:
         found = line_products(self.importer, value, weights, np.concatenate(scales), self.asymmetric)
         return Scalar(self.importer, found)
 
-    def rows(self, data: Tensor, time_axis: int, kernels: Sequence[Tensor]) -> SSAValue:
-        """The products of all steps' data with the kernels, computed at once: [batch, steps, units], or time first."""
+    def steps(self, data: Tensor, time_axis: int, kernels: Sequence[Tensor]) -> list[SSAValue]:
+        """The products of each step's data [batch, k] with the kernels, computed for all steps at once."""
         dims = data.shape
         if len(dims) != 3:  # a single step
             count, width = self.node.shape(data, 2)
@@ -90,7 +90,8 @@ class Builder:
             raise self.node.unsupported(f"{dims[time_axis]} steps: 1 to {MOST_STEPS} are unrolled")
         rows = self.importer.reshape(self.importer.value(data), [dims[0] * dims[1], dims[2]])
         whole = self.product(rows, kernels).value
-        return self.importer.reshape(whole, [*dims[:2], self.importer.shape(whole)[1]])
+        whole = self.importer.reshape(whole, [*dims[:2], self.importer.shape(whole)[1]])
+        return self.importer.unstack(whole, time_axis)
 
     def run(
         self, data: Tensor, kernels: Sequence[Tensor], memory: Sequence[Tensor], step: Step, axis: int, back: bool
@@ -98,11 +99,14 @@ class Builder:
         """Build all steps along the time axis, from the last one to the first if `back`.
         Returns the hidden states of all steps, in the order of the data, stacked along the time axis; the variables
         `memory` of the states get their values after the last step built."""
-        states = [Scalar(self.importer, self.importer.value(tensor)) for tensor in memory]
-        outputs, states = unrolled(self.importer, self.rows(data, axis, kernels), axis, states, step, back)
+        states: States = [Scalar(self.importer, self.importer.value(tensor)) for tensor in memory]
+        rows, found = self.steps(data, axis, kernels), list[SSAValue]()
+        for row in reversed(rows) if back else rows:
+            states = step(row, states)
+            found.append(states[0].value)
         for tensor, each in zip(memory, states, strict=True):
             self.importer.define(tensor, each.value)
-        return self.importer.stack(outputs[:: -1 if back else 1], axis)
+        return self.importer.concatenate(self.importer.layers(found[::-1] if back else found, axis), axis)
 
 
 class Slots(NamedTuple):

@@ -53,7 +53,8 @@ def pack(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.malformed("the inputs differ in shape or type")
     if tensors[0].type in ALL_CODES:
         node.same_codes(*tensors, node.output())
-    return [importer.stack(map(importer.value, tensors), axis)]
+    layers = importer.layers([importer.value(tensor) for tensor in tensors], axis)
+    return [importer.call(relay.ConcatenateOp, *layers, axis=axis)]
 
 
 @operator("UNPACK", versions=(1, 6), inputs=(1, 1), outputs=(1, ANY), known=EVERYWHERE)
@@ -63,7 +64,7 @@ def unpack(importer: Importer, node: Node) -> list[SSAValue]:
     axis = node.axis(node.integer("axis"), len(shape))
     if len(node.operator.outputs) != shape[axis]:
         raise node.malformed(f"has {len(node.operator.outputs)} outputs, but dimension {axis} of {shape}")
-    return [importer.row(importer.value(node.input(0)), index, axis) for index in range(shape[axis])]
+    return importer.unstack(importer.value(node.input(0)), axis)
 
 
 @operator("SPLIT", versions=(1, 5), inputs=(2, 2), outputs=(1, ANY), known=EVERYWHERE)
