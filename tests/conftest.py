@@ -100,9 +100,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What was imported and collected, half a million objects, is never looked through, and counted only here: builds
     ask for the number, for which Python walks over all of them."""
+    gc.freeze()
     if session.config.option.collectonly:
         return
-    gc.freeze()
     frozen = gc.get_freeze_count()
     pytest.MonkeyPatch().setattr(gc, "get_freeze_count", lambda: frozen)
     gc.set_threshold(20_000, 10, 10)
