@@ -140,8 +140,8 @@ def _found_or_compiled(recipe: Recipe, progress: bool | None) -> tuple[Executabl
 
 
 def _named(recipe: Recipe, kept: IRModule | bytes) -> Recipe:
-    """A copy of the recipe with `kept` as its model: a module, or the bytes of the model's file as they were read
-    before, which get the name of the recipe's model."""
+    """A copy of a recipe (the checked arguments of a build) with `kept` as its model: a module, or the bytes that the
+    model's file had when it was first read. Bytes get the name of that file."""
     return replace(recipe, model=NamedBytes(kept, name_of(recipe.model)) if isinstance(kept, bytes) else kept)
 
 
