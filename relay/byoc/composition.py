@@ -59,8 +59,9 @@ def build_external_compiler(
     these.
 
     `target` names the compilers: "x", ["x", "y"], or with options {"x": {"threads": 2}}. If several take an op, the
-    first gets it. With `choose="cost"` the cheapest of several plans is used, one of which leaves every op to the host;
-    costs are the compilers' own estimates for regions, and estimates from schedules for the host. With
+    first gets it. With `choose="cost"` the cheapest of several plans is used; one of these plans leaves all ops to the
+    host. The cost of a region is its compiler's own estimate, the cost of the host's ops an estimate from their
+    schedules. With
     `choose="measured"` each region is timed instead, with its compiler and on the host, once on this machine.
     `exact=True` takes no op whose integers might differ from the reference's. `mod_name` is the prefix of the
     functions' names. `constants` says where the constants of a region are: inside its function ("bind"), among the

@@ -95,8 +95,8 @@ class Region:
 
 
 class Values(Generic[T]):
-    """A table with an entry for each value of a region; what an entry is (an index, a name, an address), the compiler
-    chooses. A value inside a composite and the corresponding one outside share the entry. The entry of a constant is
+    """A table with an entry for each value of a region. Each compiler has entries of its own kind: indices, names or
+    addresses. A value inside a composite and the corresponding one outside share the entry. The entry of a constant is
     made by the function `constant` when it is first read."""
 
     def __init__(self, region: Region, constant: Callable[[Array], T]) -> None:

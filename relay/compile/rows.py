@@ -152,7 +152,8 @@ def refusal(interface: Interface, recipe: Recipe) -> str:
 
 
 def fixed(interface: Interface, recipe: Recipe) -> str:
-    """The reason why a build can serve one value of each open size only; "" if there is none."""
+    """Return the reason why an executable must be built anew for each value of an open size. Return "" if there is no
+    such reason: one executable may serve several values."""
     if not isinstance(recipe.target, CpuTarget) or not recipe.target.has_threads:
         return "the target is not a CPU with an operating system"
     if recipe.external is not None:

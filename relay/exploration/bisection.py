@@ -297,8 +297,8 @@ class Search:
         """Search the passes from module `number - 1` on for the first wrong one, by the results of all kernels. `last`:
         the observation of module `number - 1`. A copy of this module returns the results of all kernels from `@main`;
         the passes are repeated on the copy, and the modules after them are compiled and run. Returns the finding and
-        "". If no pass is found to be wrong, returns None and a text. The text names the first kernel whose result
-        differs from the interpreter's before any of these passes; it is empty if there is none."""
+        "". If no pass is found to be wrong, returns None and a text: the name of the first kernel whose result
+        differs from the interpreter's although none of these passes has run yet, or "" if all results agree."""
         more, points = observed(last.module)
         try:
             modules = replayed(more, self.steps[number - 1 :])

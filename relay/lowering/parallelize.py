@@ -34,10 +34,10 @@ class Parallelize(Pass):
     Of the loops with the attribute `relay.independent`, the pass chooses the one that two threads are estimated to
     finish first, or none if one thread is faster. The option `fork` is the number of cycles for starting threads on a
     loop and waiting for them. The value of `relay.independent` may hold the extra cost of running the loop on several
-    cores: a number of cycles, or what the cores transfer. `{weights = 512}`: bytes that every core reads. `{data =
-    4096, pixels = 49, pixel = 16}`: bytes of the data, half of which another core wrote; the number of result pixels;
-    and the bytes that an iteration writes of each pixel. Unless the bytes of a pixel fill whole cache lines, two cores
-    write to the same line for each pixel.
+    cores: a number of cycles, or what the cores transfer. `{weights = 512}`: bytes that every core reads. In `{data =
+    4096, pixels = 49, pixel = 16}`, `data` is the size of the data in bytes (another core wrote half of them), `pixels`
+    the number of result pixels, and `pixel` the number of bytes that an iteration writes of each pixel. Unless the
+    bytes of a pixel fill whole cache lines, two cores write to the same line for each pixel.
 
     If a loop has such a cost, a loop inside it may be chosen instead. The outer loop then gets the attribute
     `relay.shared`: threads start once for all its iterations. Nothing is changed if the total saving, reduced by the

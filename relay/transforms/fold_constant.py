@@ -26,9 +26,9 @@ from relay.transforms.legalization import own
 class FoldConstant(Pass):
     """Replace ops whose operands are all constants by constants. The interpreter computes them. An op with a result
     over `max_bytes` stays, as does one with a constant whose elements are missing (a `dense_resource` that was parsed
-    without them). An op of one operand is folded regardless of size if its result has no more elements than the
-    operand, so that weights stored in another type are converted at compile time and not in each run. A constant that
-    is only reshaped keeps its label, and shares its memory."""
+    without them). The limit does not hold for an op of one operand whose result has no more elements than
+    this operand: weights that are stored in another type are converted when the model is compiled, not in each run. A
+    constant that is only reshaped keeps its label, and shares its memory."""
 
     name: ClassVar[str] = "fold-constant"
     aliases = ("ConstFolding", "ConstantFolding")

@@ -92,9 +92,9 @@ def table(compiler: Compiler) -> Sequence[Entry]:
 
 
 def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
-    """Return a Refusal if the compiler cannot read the op: a value is a scalar of control flow or has an unknown size,
-    a layout or kernel layout is none of the compiler's, or quantization parameters are packed. Return None if it
-    can."""
+    """Return a Refusal if the compiler cannot read the op: a value is a scalar of control flow, a size is unknown, the
+    compiler does not support a layout of the data or the kernel, or quantization parameters are packed. Return None if
+    the compiler can read the op."""
     if not all(is_tensor(value.type) for value in (*op.operands, *op.results)):
         return Refusal("it takes or gives a scalar of control flow, no tensor")
     if any(DYNAMIC in tensor(value).get_shape() for value in (*op.operands, *op.results)):

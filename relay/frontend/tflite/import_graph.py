@@ -252,8 +252,9 @@ class _Conversion:
             self.importer.define(tensor, value)
 
     def evaluated(self, operator: Operator) -> bool:
-        """Replace the operator's results by constants if they are integers that follow from shapes: the operator is
-        SHAPE, or all its inputs are constants, one of which was computed from a shape. Return whether it was done.
+        """Replace the operator's results by constants if they are integers that follow from shapes, and return True;
+        else return False. They follow from shapes if the operator is SHAPE, or if all its inputs are constants and at
+        least one of these was computed from a shape.
 
         Keras writes such chains for a reshape whose batch size is unknown (SHAPE, STRIDED_SLICE, PACK, RESHAPE), whose
         last operator can then read the result.

@@ -26,9 +26,9 @@ class TensorMap:
     bytes of row r is stored at c xor (r mod 8), or by CUDA's swizzles of 64 and 32 bytes if rows are that short.
 
     If `corners` is not empty, the map describes images, for im2col copies: `dims` are channels, columns, rows and
-    images, and a row of a tile is one pixel of a window. `corners` are three numbers, each of which holds for rows and
-    columns alike: the offset of the first window from the image's first pixel, the offset of the last window from the
-    image's last pixel, and the stride between windows.
+    images, and a row of a tile is one pixel of a window. `corners` are three numbers of pixels: the offset of the
+    first window from the image's first pixel, the offset of the last window from the image's last pixel, and the
+    distance between two windows. Each number is the same along rows and along columns.
     """
 
     dims: tuple[int, ...]

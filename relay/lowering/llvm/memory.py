@@ -51,7 +51,8 @@ def alignment_of(op: Operation, vector: SSAValue) -> int:
 
 
 def to_memory(w: FunctionWriter, value: SSAValue) -> tuple[str, str, str]:
-    """Return the type, mangled type and name of a value as it is stored: booleans as bytes."""
+    """Return a value as it is stored in memory: its LLVM type, the suffix of this type in names of intrinsics, and the
+    name of the value. Booleans are stored as bytes."""
     stored = memory_type(w.type(value))
     if stored == w.type(value):
         return stored, suffix(value.type), w.of(value)

@@ -85,8 +85,8 @@ class DeviceSum:
 
 
 def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
-    """Return a proved form of `apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b, where f and g
-    convert a code to the integer that is rescaled; None if there is none."""
+    """Return a proved form of `apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))`, or None if no form is found. a and
+    b are two codes; f(a) and g(b) are the integers, computed from the codes, that the inner rescales take."""
     parts = parts_of(op, calls)
     if parts is None:
         return None
