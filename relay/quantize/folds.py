@@ -19,6 +19,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, elements, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.frontend.importing.builder import (
+    aligned_sum,
     multiplier_attrs,
     multiplier_vectors,
     number,
@@ -255,12 +256,7 @@ def binary(op: relay.AddOp | relay.SubtractOp | relay.MultiplyOp, target: Target
         ratio = float(np.float32(a.scale) * np.float32(b.scale) / np.float32(out.scale))
         properties |= multiplier_attrs(quantize_multiplier(ratio))
         return target.add(qnn.MulOp.make(operands, properties, like=op))
-    left = 15 if out.dtype == "int16" else 20
-    twice = np.float64(2 * max(np.float32(a.scale), np.float32(b.scale)))
-    last = float(twice / np.float64(np.float32(1 << left) * np.float32(out.scale)))
-    properties |= {"left_shift": number(left), **multiplier_attrs(quantize_multiplier(last))}
-    for side, found in (("lhs_", a), ("rhs_", b)):
-        properties |= multiplier_attrs(quantize_multiplier(float(np.float64(found.scale) / twice)), side)
+    properties |= aligned_sum(a, b, out, 15 if out.dtype == "int16" else 20)
     kind = qnn.AddOp if isinstance(op, relay.AddOp) else qnn.SubtractOp
     return target.add(kind.make(operands, properties, like=op))
 
