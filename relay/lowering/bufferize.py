@@ -88,18 +88,16 @@ def check_signature(function: func.FuncOp) -> None:
                 raise Unsupported(f"function {function.sym_name.data}", f"{what} {type}, which is no tensor", hint)
 
 
+VIEWS = tensor.CollapseShapeOp | tensor.ExpandShapeOp | tensor.ExtractSliceOp
+
+
 def is_temporary(value: SSAValue) -> bool:
     """Whether the buffer of a tensor holds nothing that is read after the tensor's only use: it is not the buffer of an
     argument or a constant, nor a part of a buffer with other users."""
-    match value.owner:
-        case Block() | arith.ConstantOp():
-            return False
-        case (tensor.CollapseShapeOp(src=source) | tensor.ExpandShapeOp(src=source)) | tensor.ExtractSliceOp(
-            source=source
-        ):
-            return value.has_one_use() and is_temporary(source)
-        case _:
-            return value.has_one_use()
+    owner = value.owner
+    if isinstance(owner, Block | arith.ConstantOp) or not value.has_one_use():
+        return False
+    return not isinstance(owner, VIEWS) or is_temporary(owner.operands[0])
 
 
 def buffer_type(type: Attribute) -> Attribute:
